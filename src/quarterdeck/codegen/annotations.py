@@ -41,7 +41,7 @@ class Names:
             return str(base.__name__)
         return self.add(base.__module__, base.__qualname__)
 
-    def lines(self) -> Iterable[str]:
+    def render_imports(self) -> Iterable[str]:
         """Import statements in the order that the linter requires."""
         standard = {name for name in self._found if name in ("collections.abc", "typing")}
         third_party = {name for name in self._found if name == "msgspec"}

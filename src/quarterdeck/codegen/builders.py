@@ -63,7 +63,7 @@ def render(kinds: list[type[Object]]) -> str:
     head = [f'"""Builders for `{group}`.', "", NOTICE, '"""', ""]
     if has_flags:
         head = [NO_FLAGS, *head]
-    return "\n".join([*head, *names.lines(), "", "", "\n\n\n".join(classes), ""])
+    return "\n".join([*head, *names.render_imports(), "", "", "\n\n\n".join(classes), ""])
 
 
 def render_class(kind: type[Object], names: Names) -> str:

@@ -62,7 +62,7 @@ def list_members(type_name: str) -> Iterator[table.Field]:
             yield from list_members(field.type.lstrip("*#"))
 
 
-def find_by_hand(type_name: str) -> str:
+def find_handwritten(type_name: str) -> str:
     """The module that has this type by hand; empty if none has."""
     if type_name in META:
         return META[type_name][0]
@@ -76,7 +76,7 @@ def find_by_hand(type_name: str) -> str:
     return ""
 
 
-def list_by_hand(name: str) -> list[str]:
+def list_handwritten(name: str) -> list[str]:
     """The types that a module written by hand declares or exports."""
     if not name:
         return []

@@ -17,9 +17,9 @@ import msgspec
 
 from quarterdeck.codegen.builtin_groups import (
     GROUPS,
-    find_by_hand,
+    find_handwritten,
     find_owner,
-    list_by_hand,
+    list_handwritten,
     list_kinds,
     list_members,
 )
@@ -94,7 +94,7 @@ class _Module:
         for kind in list_kinds(self._group.api_version):
             self.refer(f"{self._group.package}.{kind}")
             self._exported.add(kind)
-        for name in list_by_hand(self._group.by_hand):
+        for name in list_handwritten(self._group.by_hand):
             self._imports.setdefault(f"quarterdeck.apis.{self._group.by_hand}", set()).add(name)
             self._exported.add(name)
 
@@ -140,7 +140,7 @@ class _Module:
     def refer(self, type_name: str) -> str:
         """The Python name of a Go type, which is imported or written on the way."""
         name = type_name.rpartition(".")[2]
-        if found := find_by_hand(type_name):
+        if found := find_handwritten(type_name):
             self._imports.setdefault(found, set()).add(name)
             return name
         owner = find_owner(type_name)
@@ -237,7 +237,7 @@ class _Module:
 
     def _has_defaults(self, type_name: str) -> bool:
         """Whether the struct can be made without arguments."""
-        if module := find_by_hand(type_name):
+        if module := find_handwritten(type_name):
             kind = getattr(import_module(module), type_name.rpartition(".")[2])
             return not any(field.required for field in msgspec.structs.fields(kind))
         owner = find_owner(type_name)

@@ -124,7 +124,7 @@ def _open_webhook_certificate(deployment: dict[str, Any]) -> None:
 def _build_certificates(installation: Installation, enabled: str) -> Iterator[Conditional]:
     """The certificate of webhooks, and an issuer unless another one is named."""
     wanted = f"and {enabled} {_CERTIFIED}.enabled"
-    issuer = helm.block('(include "quarterdeck.webhook.issuer" . | fromYaml)')
+    issuer = helm.render_block('(include "quarterdeck.webhook.issuer" . | fromYaml)')
     yield build_webhook_certificate(installation, issuer), wanted
     yield build_issuer(installation), f"{wanted} (not {_CERTIFIED}.issuerRef)"
 
@@ -208,13 +208,13 @@ def _open_deployment(deployment: dict[str, Any], values: str) -> dict[str, Any]:
     pod = template["spec"]
     container = pod["containers"][0]
     container["imagePullPolicy"] = helm.render_value(".Values.image.pullPolicy")
-    container["resources"] = helm.block(f"{values}.resources")
+    container["resources"] = helm.render_block(f"{values}.resources")
     container["args"] = [*container["args"], helm.render_items(f"{values}.extraArgs")]
     container["env"] = [*container["env"], helm.render_items(f"{values}.extraEnv")]
-    template["metadata"]["annotations"] = helm.block(f"{values}.podAnnotations")
-    pod["imagePullSecrets"] = helm.block(".Values.imagePullSecrets")
+    template["metadata"]["annotations"] = helm.render_block(f"{values}.podAnnotations")
+    pod["imagePullSecrets"] = helm.render_block(".Values.imagePullSecrets")
     for key in ("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints"):
-        pod[key] = helm.block(f"{values}.{key}")
+        pod[key] = helm.render_block(f"{values}.{key}")
     return opened
 
 

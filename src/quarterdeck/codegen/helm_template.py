@@ -21,7 +21,7 @@ def render_value(expression: str) -> str:
     return f"@helm value {expression}"
 
 
-def block(path: str) -> str:
+def render_block(path: str) -> str:
     """A mapping or list at `path`; the key is left out where it is empty."""
     return f"@helm block {path}"
 

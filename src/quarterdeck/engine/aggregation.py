@@ -136,7 +136,7 @@ class BatchView:
         known = self._masks.get(id(filter_))
         if known is None:
             known = self._masks[id(filter_)] = filter_.select(
-                self._columns[filter_.field], self._columns.kinds(filter_.field)
+                self._columns[filter_.field], self._columns.get_kinds(filter_.field)
             )
         return known
 
@@ -152,7 +152,7 @@ class BatchView:
         column = self._columns.get(field)
         if column is None:
             return [UNKNOWN_GROUP] * self.size
-        kinds = self._columns.kinds(field)
+        kinds = self._columns.get_kinds(field)
         if kinds == TEXT:
             return column
         if is_compat:
@@ -164,7 +164,7 @@ class BatchView:
     ) -> tuple[Sequence[Any], list[bool] | None]:
         """Return the values that count, and which objects they belong to."""
         column = self._columns[field]
-        kinds = self._columns.kinds(field)
+        kinds = self._columns.get_kinds(field)
         if kinds == NUMBER or (not numbers and not kinds & (NULL | LIST)):
             return (column if mask is None else list(compress(column, mask))), mask
         if numbers:

@@ -26,7 +26,7 @@ class Batch:
     ) -> None:
         self.columns = columns
         self._program = program
-        self._names, self._namespaces, self._labels = identity.lists()
+        self._names, self._namespaces, self._labels = identity.to_lists()
         self._size = len(self._names)
 
     def __len__(self) -> int:

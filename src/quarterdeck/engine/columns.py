@@ -17,7 +17,7 @@ class Columns(dict[str, list[Any]]):
         self._floats: dict[str, list[Any]] = {}
         self._seconds: dict[str, list[float | None]] = {}
 
-    def kinds(self, name: str) -> int:
+    def get_kinds(self, name: str) -> int:
         """The kinds of value of a column."""
         found = self._kinds.get(name)
         if found is None:
@@ -26,7 +26,7 @@ class Columns(dict[str, list[Any]]):
 
     def floats(self, name: str) -> list[Any]:
         """The column with its whole numbers as floats; the rest as it is."""
-        if not self.kinds(name) & NUMBER:
+        if not self.get_kinds(name) & NUMBER:
             return self[name]
         found = self._floats.get(name)
         if found is None:

@@ -13,7 +13,7 @@ class Identity:
         self.namespaces = _to_texts(namespaces)
         self.labels = labels
 
-    def lists(self) -> tuple[list[str], list[str], list[dict[str, str]]]:
+    def to_lists(self) -> tuple[list[str], list[str], list[dict[str, str]]]:
         """All three, labels as the row keeps them."""
         labels = [each if type(each) is dict else {} for each in self.labels]
         return self.names, self.namespaces, labels

@@ -1,6 +1,6 @@
 """Numbers with their noun, for messages."""
 
 
-def count(number: int, noun: str) -> str:
-    """Such as `1 cluster` and `2 clusters`; for nouns whose plural has an s."""
+def format_count(number: int, noun: str) -> str:
+    """Format a number with its noun, such as `1 cluster` and `2 clusters`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

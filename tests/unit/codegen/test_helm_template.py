@@ -21,7 +21,7 @@ def test_a_value_stands_bare() -> None:
 
 
 def test_a_block_is_left_out_where_it_is_empty() -> None:
-    assert render({"spec": {"nodeSelector": helm.block(".Values.nodeSelector")}}) == [
+    assert render({"spec": {"nodeSelector": helm.render_block(".Values.nodeSelector")}}) == [
         "spec:",
         "{{- with .Values.nodeSelector }}",
         "  nodeSelector:",

@@ -55,7 +55,7 @@ class CompiledExpression:
 
     def evaluate(self, columns: Columns, size: int, moment: Moment) -> list[Any]:
         """The values for `size` objects; every name is among the columns."""
-        kinds = tuple(map(columns.kinds, self.names))
+        kinds = tuple(map(columns.get_kinds, self.names))
         evaluate = self._variants.get(kinds)
         if evaluate is None:
             evaluate = self._compile(kinds)

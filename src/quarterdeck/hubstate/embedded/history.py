@@ -114,7 +114,7 @@ class EmbeddedHistory:
             if not _matches(key[1], query.labels):
                 continue
             points = reduce_points(
-                self._series[key].points(start - step_s, end + 1e-6),
+                self._series[key].list_points(start - step_s, end + 1e-6),
                 start=start,
                 end=end,
                 step_s=step_s,

@@ -62,7 +62,7 @@ class Column:
         low, high = self._find(start) * _WIDTH, self._find(end) * _WIDTH
         self._numbers[low:high] = numbers
 
-    def between(self, start: float, end: float) -> Iterator[Point]:
+    def list_between(self, start: float, end: float) -> Iterator[Point]:
         """Points with start <= at < end."""
         numbers = self._numbers
         for index in range(self._find(start), self._find(end)):
@@ -113,16 +113,16 @@ class Tiers:
         for at, value in zip(numbers[::2], numbers[1::2], strict=True):
             self.add(at, value)
 
-    def raw(self, start: float, end: float) -> Iterator[Point]:
+    def list_raw(self, start: float, end: float) -> Iterator[Point]:
         """Samples with start <= at < end."""
         low, high = bisect_left(self.raw_times, start), bisect_left(self.raw_times, end)
         for index in range(low, high):
             yield Point.of(self.raw_times[index], self.raw_values[index])
 
-    def points(self, start: float, end: float) -> list[Point]:
+    def list_points(self, start: float, end: float) -> list[Point]:
         """The points with start <= at < end at the finest resolution; no sample counts twice."""
         coarse, fine = self._find_alone(start, end)
-        return sorted((*coarse, *fine, *self.raw(start, end)))
+        return sorted((*coarse, *fine, *self.list_raw(start, end)))
 
     def seal(self, start: float, end: float) -> tuple[list[Point], list[Point]]:
         """Roll up the samples with start <= at < end; returns the fine and coarse roll-ups.
@@ -131,7 +131,7 @@ class Tiers:
         was set back, the same hour is sealed twice.
         """
         coarse, fine = self._find_alone(start, end)
-        fine = sorted((*fine, *roll_up(self.raw(start, end), STEP_S)))
+        fine = sorted((*fine, *roll_up(self.list_raw(start, end), STEP_S)))
         coarse = sorted((*coarse, *roll_up(fine, HOUR_S)))
         self.fine.replace(start, end, fine)
         self.coarse.replace(start, end, coarse)
@@ -143,9 +143,9 @@ class Tiers:
         A roll-up has the time of its last sample; the samples are gone if no finer point has it.
         """
         raw = set(self.raw_times[bisect_left(self.raw_times, start) :])
-        fine = list(self.fine.between(start, end))
+        fine = list(self.fine.list_between(start, end))
         known = {each.at for each in fine}
-        coarse = [each for each in self.coarse.between(start, end) if each.at not in known]
+        coarse = [each for each in self.coarse.list_between(start, end) if each.at not in known]
         return coarse, [each for each in fine if each.at not in raw]
 
     def list_raw_hours(self, start: float, end: float) -> Iterator[float]:

@@ -11,7 +11,7 @@ from quarterdeck.engine.results import CollectionMeta
 from quarterdeck.hubstate.collect.source import SourceResult
 from quarterdeck.inventory.policy import BUILT_IN_TYPES
 from quarterdeck.kit import rfc3339
-from quarterdeck.kit.plural import count
+from quarterdeck.kit.plural import format_count
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.operators.clusters.conditions import READY, Reason
 from quarterdeck.runtime import Context, Stalled, Waiting
@@ -65,7 +65,7 @@ def set_source_status(
         ),
     )
     reason = Reason.PARTIAL if errors else Reason.COLLECTED
-    text = problem or f"read {count(len(times), 'cluster')}"
+    text = problem or f"read {format_count(len(times), 'cluster')}"
     ctx.status.set_condition(READY, TRUE if times or not errors else FALSE, reason, text)
     newest = max(times, default=None)
     if newest is not None and (ctx.status.current != before or _is_older(before, newest)):

@@ -12,7 +12,7 @@ from quarterdeck.apis.fleetmanagement.v1alpha1 import (
     ExternalAttributeSync,
     RemoteAttributePolicy,
 )
-from quarterdeck.kit.plural import count
+from quarterdeck.kit.plural import format_count
 from quarterdeck.meta.conditions import TRUE
 from quarterdeck.operators.pipelines.attributes import list_layers, plan_operations, resolve_owners
 from quarterdeck.operators.pipelines.conditions import READY, SYNCED, Reason
@@ -84,7 +84,7 @@ class CollectorObjects:
         kept = {key: value for key, value in remote.remote.items() if key not in owned}
         await _ensure_record(collector, remote, {**kept, **wanted}, fleet=fleet)
         if operations:
-            ctx.event(Reason.UPDATED, f"changed {count(len(operations), 'attribute')}")
+            ctx.event(Reason.UPDATED, f"changed {format_count(len(operations), 'attribute')}")
         ctx.status.set(effective_remote_attributes=wanted, attribute_owners=owners)
 
     async def _share_fleet(self, kind: Any, fleet: Fleet, ctx: Context[Any]) -> list[Any]:

@@ -11,7 +11,7 @@ from typing import Any
 from quarterdeck.apis.fleetmanagement.pipeline_set import MemberStatus
 from quarterdeck.apis.fleetmanagement.v1alpha1 import FORCE_DELETE, Pipeline, PipelineSet
 from quarterdeck.kit import rfc3339
-from quarterdeck.kit.plural import count
+from quarterdeck.kit.plural import format_count
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.operators.pipelines import drift
 from quarterdeck.operators.pipelines.conditions import READY, SYNCED, Reason
@@ -126,7 +126,7 @@ class PipelineSets:
             names = ", ".join(each.name for each in missing[:MAX_SHOWN])
             text = f"the server accepted the set, but does not list these pipelines: {names}"
             raise Waiting(Reason.SYNC_FAILED, text, after_s=30.0)
-        text = f"the server has {count(len(members), 'pipeline')} as in the set"
+        text = f"the server has {format_count(len(members), 'pipeline')} as in the set"
         ctx.status.set_condition(READY, TRUE, Reason.SYNCED, text)
         ctx.status.set_condition(SYNCED, TRUE, Reason.SYNCED, text)
 
@@ -231,9 +231,8 @@ def _set_members(
 
 
 def _describe(planned: SyncPlan) -> str:
-    text = (
-        f"sent {count(len(planned.members), 'pipeline')}, {len(planned.differing)} of them changed"
-    )
+    sent = format_count(len(planned.members), "pipeline")
+    text = f"sent {sent}, {len(planned.differing)} of them changed"
     if planned.deletions:
         names = ", ".join(each.name for each in planned.deletions[:MAX_SHOWN])
         text = f"{text}; deleted {names}"

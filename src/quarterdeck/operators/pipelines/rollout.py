@@ -14,7 +14,7 @@ import msgspec
 
 from quarterdeck.apis.fleetmanagement.rollout import Delivery, Rollout, RolloutStatus, RolloutStep
 from quarterdeck.kit import duration, rfc3339
-from quarterdeck.kit.plural import count
+from quarterdeck.kit.plural import format_count
 from quarterdeck.operators.pipelines.ports import PartDelivery
 
 _AT_ONCE_S = 0.001
@@ -181,7 +181,7 @@ def _roll_back(before: RolloutStatus, seen: Observed, reports: PartDelivery) -> 
         phase="RolledBack",
         weight=0,
         quarantined=seen.candidate,
-        message=f"{count(reports.failed, 'collector')} reported FAILED: {shown}"[:2048],
+        message=f"{format_count(reports.failed, 'collector')} reported FAILED: {shown}"[:2048],
         delivery=to_status(reports),
     )
     return Decision(Send.STABLE, status, after_s=_AT_ONCE_S, must_be_recorded=True)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from quarterdeck.apis.fleetmanagement.v1alpha1 import PipelineSet
-from quarterdeck.kit.plural import count
+from quarterdeck.kit.plural import format_count
 from quarterdeck.operators.pipelines import drift
 from quarterdeck.operators.pipelines.conditions import Reason
 from quarterdeck.operators.pipelines.desired import Desired
@@ -98,7 +98,7 @@ def plan_sync(
         shown = ", ".join(each.name for each in rest[:MAX_SHOWN])
         raise Stalled(
             Reason.TOO_MANY_DELETIONS,
-            f"the sync would delete {count(len(rest), 'pipeline')}, spec.maxDeletions is "
+            f"the sync would delete {format_count(len(rest), 'pipeline')}, spec.maxDeletions is "
             f"{set_.spec.max_deletions}: {shown}; raise it, or set spec.prune to false",
         )
     return SyncPlan(desired, kept, rest, tuple(dict.fromkeys(differing)))

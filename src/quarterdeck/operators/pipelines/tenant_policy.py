@@ -5,7 +5,7 @@ The policy itself is enforced by admission (`admission`, `tenancy`).
 
 from quarterdeck.apis.core.config import Namespace
 from quarterdeck.apis.fleetmanagement.v1alpha1 import TenantPolicy
-from quarterdeck.kit.plural import count
+from quarterdeck.kit.plural import format_count
 from quarterdeck.meta.conditions import TRUE
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.pipelines import validation
@@ -23,7 +23,7 @@ async def reconcile(policy: TenantPolicy, ctx: Context[TenantPolicy]) -> None:
     bound = [each for each in namespaces if selector is None or selector.matches(_get_labels(each))]
     ctx.status.set(bound_subject_count=len(policy.spec.subjects), bound_namespaces=len(bound))
     ctx.status.set_condition(VALID, TRUE, Reason.VALID)
-    text = f"applies to {count(len(bound), 'namespace')}"
+    text = f"applies to {format_count(len(bound), 'namespace')}"
     ctx.status.set_condition(READY, TRUE, Reason.VALID, text)
 
 

@@ -57,7 +57,7 @@ class AgentCalls:
         collector = await self._record_poll(request)
         merged, parts = self._configs.get_config(collector)
         if collector.served_hash != merged.hash or collector.served != parts:
-            self._reports.note(rules.record_served(collector, merged.hash, parts))
+            self._reports.add(rules.record_served(collector, merged.hash, parts))
         if request.get("hash") == merged.hash:
             return {"hash": merged.hash, "notModified": True}
         return {"content": merged.content, "hash": merged.hash}
@@ -70,5 +70,5 @@ class AgentCalls:
             await self._reports.write(collector)
         else:
             collector = rules.record_poll(current, request, self._now())
-            self._reports.note(collector)
+            self._reports.add(collector)
         return collector

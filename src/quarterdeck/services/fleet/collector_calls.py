@@ -50,8 +50,8 @@ class CollectorCalls:
 
     async def _list_attributes(self, request: Message) -> Message:
         return {
-            "localAttributes": self._collectors.attributes("local_attributes"),
-            "remoteAttributes": self._collectors.attributes("remote_attributes"),
+            "localAttributes": self._collectors.list_attributes("local_attributes"),
+            "remoteAttributes": self._collectors.list_attributes("remote_attributes"),
         }
 
     async def _create_collector(self, request: Message) -> Message:

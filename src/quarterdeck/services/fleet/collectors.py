@@ -43,7 +43,7 @@ class Collectors:
             raise not_found("collector", identity)
         return found
 
-    def all(self) -> Sequence[Collector]:
+    def list_all(self) -> Sequence[Collector]:
         """Every collector."""
         return tuple(self._by_id.values())
 
@@ -78,7 +78,7 @@ class Collectors:
             if all(matcher.matches(each.effective_attributes()) for matcher in parsed)
         ]
 
-    def attributes(self, member: str) -> dict[str, Any]:
+    def list_attributes(self, member: str) -> dict[str, Any]:
         """All values of each attribute, as `ListCollectorAttributes` returns them."""
         values: dict[str, set[str]] = {}
         for collector in self._by_id.values():

@@ -34,7 +34,7 @@ class DeliveryCalls:
         }
 
     async def _list_deliveries(self, request: Message) -> Message:
-        collectors = self._collectors.all()
+        collectors = self._collectors.list_all()
         counts = count_deliveries(collectors, self._configs, self._now())
         conflicts = find_conflicts(collectors, self._configs)
         found = [
@@ -46,7 +46,7 @@ class DeliveryCalls:
                 ],
                 "conflicts": sorted(conflicts.get(pipeline.name, ())),
             }
-            for pipeline in self._pipelines.all()
+            for pipeline in self._pipelines.list_all()
         ]
         return {"pipelines": found, "canRollOut": True}
 
@@ -62,6 +62,6 @@ class DeliveryCalls:
                     "pipelines": [one.name for one in self._configs.list_matching(each)],
                     "servedHash": each.served_hash,
                 }
-                for each in self._collectors.all()
+                for each in self._collectors.list_all()
             ]
         }

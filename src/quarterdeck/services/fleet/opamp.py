@@ -112,7 +112,7 @@ class OpampCalls:
         merged, parts = self._configs.get_config(collector)
         if merged.hash == sent:
             return None
-        self._reports.note(rules.record_served(collector, merged.hash, parts))
+        self._reports.add(rules.record_served(collector, merged.hash, parts))
         message = {
             "instanceUid": identity.bytes,
             "capabilities": opamp.SERVER_CAPABILITIES,
@@ -173,14 +173,14 @@ class OpampCalls:
             await self._reports.write(collector)
         else:
             collector = rules.record_poll(current, request, self._now())
-            self._reports.note(collector)
+            self._reports.add(collector)
         return collector
 
     def _offer(self, collector: Collector, message: Mapping[str, Any]) -> dict[str, Any]:
         """The configuration, unless the agent has it."""
         merged, parts = self._configs.get_config(collector)
         if collector.served_hash != merged.hash or collector.served != parts:
-            self._reports.note(rules.record_served(collector, merged.hash, parts))
+            self._reports.add(rules.record_served(collector, merged.hash, parts))
         known = (message.get("remoteConfigStatus") or {}).get("lastRemoteConfigHash") or b""
         if bytes(known) == merged.hash.encode():
             return {}

@@ -51,22 +51,22 @@ class PipelineCalls:
         return {"id": found.id}
 
     async def _list_pipelines(self, request: Message) -> Message:
-        found = [each for each in self._pipelines.all() if _is_listed(each, request)]
+        found = [each for each in self._pipelines.list_all() if _is_listed(each, request)]
         return {"pipelines": [each.message() for each in found]}
 
     async def _list_all_revisions(self, request: Message) -> Message:
-        return _build_revisions(self._pipelines.revisions(), with_contents=False)
+        return _build_revisions(self._pipelines.list_revisions(), with_contents=False)
 
     async def _list_revisions(self, request: Message) -> Message:
         identity = get_text(request, "id")
-        found = self._pipelines.revisions(identity)
+        found = self._pipelines.list_revisions(identity)
         if not found:
             raise not_found("pipeline", identity)
         return _build_revisions(found, with_contents=True)
 
     async def _get_revision(self, request: Message) -> Message:
         identity = get_text(request, "revisionId")
-        for revision in self._pipelines.revisions():
+        for revision in self._pipelines.list_revisions():
             if revision.revision_id == identity:
                 return revision.message(with_contents=True)
         raise not_found("revision", identity)
@@ -119,10 +119,10 @@ class PipelineCalls:
         names = [each.name for each in planned]
         if len(set(names)) != len(names):
             raise invalid("pipelines: duplicate name")
-        planned = _assign_ids(planned, {each.id for each in self._pipelines.all()})
+        planned = _assign_ids(planned, {each.id for each in self._pipelines.list_all()})
         gone = [
             each.id
-            for each in self._pipelines.all()
+            for each in self._pipelines.list_all()
             if dict(each.source or {}) == source and each.name not in names
         ]
         await self._store_pipelines(planned)
@@ -152,7 +152,7 @@ class PipelineCalls:
         await settle(tickets)
 
     def _put_revision(self, revision: Revision) -> list[Any]:
-        stale = self._pipelines.stale_revisions(revision.snapshot.id)
+        stale = self._pipelines.list_stale_revisions(revision.snapshot.id)
         return [
             self._disk.put_revision(revision),
             *(self._disk.delete_revision(each.revision_id) for each in stale),

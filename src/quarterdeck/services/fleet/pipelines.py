@@ -35,7 +35,7 @@ class Pipelines:
             self._revisions.setdefault(revision.snapshot.id, []).append(revision)
         self._next_id = 1 + max((int(key) for key in self._list_known_ids()), default=0)
         self._next_revision = 1 + max(
-            (int(each.revision_id) for each in self.revisions()), default=0
+            (int(each.revision_id) for each in self.list_revisions()), default=0
         )
         self.index: MatchIndex[Pipeline] = MatchIndex()
         self.candidates: dict[str, Candidate] = {}
@@ -64,11 +64,11 @@ class Pipelines:
         identity = self._by_name.get(name)
         return self._by_id[identity] if identity is not None else None
 
-    def all(self) -> list[Pipeline]:
+    def list_all(self) -> list[Pipeline]:
         """Every pipeline, by name."""
         return sorted(self._by_id.values(), key=lambda each: each.name)
 
-    def revisions(self, identity: str | None = None) -> list[Revision]:
+    def list_revisions(self, identity: str | None = None) -> list[Revision]:
         """The revisions of one pipeline, or of all, oldest first."""
         if identity is not None:
             return list(self._revisions.get(identity, ()))
@@ -137,7 +137,7 @@ class Pipelines:
         self.index.remove(f"{identity}{SUFFIX}")
         self.candidates.pop(identity, None)
 
-    def stale_revisions(self, identity: str) -> list[Revision]:
+    def list_stale_revisions(self, identity: str) -> list[Revision]:
         """Drop revisions over the limit; returns them, so that the caller deletes them on disk."""
         listed = self._revisions.get(identity, [])
         stale, self._revisions[identity] = listed[:-KEPT_REVISIONS], listed[-KEPT_REVISIONS:]

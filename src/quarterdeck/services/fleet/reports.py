@@ -21,7 +21,7 @@ class Reports:
         self._disk = disk
         self._dirty: set[str] = set()
 
-    def note(self, collector: Collector) -> None:
+    def add(self, collector: Collector) -> None:
         """Record a collector in memory; the next flush writes it to disk."""
         self._collectors.put(collector)
         self._dirty.add(collector.id)

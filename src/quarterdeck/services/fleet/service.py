@@ -108,9 +108,9 @@ class FleetServer:
         Raises:
             StorageError: if it cannot be written; the next time tries again.
         """
-        marked, gone = plan_upkeep(self.collectors.all(), self._clock.now())
+        marked, gone = plan_upkeep(self.collectors.list_all(), self._clock.now())
         for collector in marked:
-            self._reports.note(collector)
+            self._reports.add(collector)
         await self._forget(gone)
 
     async def flush(self) -> None:

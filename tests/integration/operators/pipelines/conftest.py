@@ -109,7 +109,7 @@ class FaultyFleet:
     @property
     def names(self) -> list[str]:
         """The names of the pipelines it has."""
-        return [each.name for each in self.server.pipelines.all()]
+        return [each.name for each in self.server.pipelines.list_all()]
 
     def count(self, operation: str = "") -> int:
         """How many calls came."""

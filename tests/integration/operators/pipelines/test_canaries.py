@@ -56,7 +56,9 @@ def having(texts: dict[str, str], word: str) -> set[str]:
 def marked(at: Any) -> set[str]:
     attribute = get_attribute("web")
     return {
-        each.id for each in at.fleet.server.collectors.all() if attribute in each.remote_attributes
+        each.id
+        for each in at.fleet.server.collectors.list_all()
+        if attribute in each.remote_attributes
     }
 
 

@@ -76,24 +76,24 @@ async def test_half_a_list_of_pipelines_takes_none_away(world: Any) -> None:
             await at.create(name, contents=f'loki.write "{name}" {{\n}}\n')
             await at.ready("Synced", name)
         await agents.poll()
-        before = {each.id: each.contents for each in at.fleet.server.pipelines.all()}
+        before = {each.id: each.contents for each in at.fleet.server.pipelines.list_all()}
         at.fleet.always = falsify("ListPipelines", keep_half)
         await at.advance(300)
         await agents.poll()
-        assert {each.id: each.contents for each in at.fleet.server.pipelines.all()} == before
+        assert {each.id: each.contents for each in at.fleet.server.pipelines.list_all()} == before
         assert all(len(agents.history[each]) == 1 for each in FLEET)
         at.fleet.always = None
         for name in ("a", "b", "c"):
             await at.ready("Synced", name, within_s=1200.0)
         await agents.poll()
-        assert {each.id: each.contents for each in at.fleet.server.pipelines.all()} == before
+        assert {each.id: each.contents for each in at.fleet.server.pipelines.list_all()} == before
 
 
 async def test_a_server_that_forgot_everything_is_told_again(world: Any) -> None:
     async with world() as at, at.operator(interval_s=10.0):
         agents = Agents(at)
         await stable(at, agents)
-        for each in at.fleet.server.pipelines.all():
+        for each in at.fleet.server.pipelines.list_all():
             at.fleet.server.pipelines.remove(each.id, "2026-01-01T00:00:00Z")
         assert at.fleet.names == []
         await at.until(lambda: at.fleet.names == ["web"], within_s=600.0)
@@ -121,7 +121,7 @@ async def test_a_server_that_keeps_another_text_than_it_was_sent_is_named(world:
         await at.until(is_named, within_s=600.0)
         await agents.poll()
         assert agents.running("stable") == set(FLEET)
-        assert all(each.contents == STABLE for each in at.fleet.server.pipelines.all())
+        assert all(each.contents == STABLE for each in at.fleet.server.pipelines.list_all())
         at.fleet.always = None
 
         async def is_over() -> bool:

@@ -82,6 +82,6 @@ async def test_members_of_a_set_are_isolated_too(world: Any) -> None:
             }
         )
         await at.until(lambda: len(at.fleet.names) == 2)
-        texts = {each.name: each.contents for each in at.fleet.server.pipelines.all()}
+        texts = {each.name: each.contents for each in at.fleet.server.pipelines.list_all()}
         assert "logs/x__own" in texts["own"]
         assert texts["shared"] == member["contents"]

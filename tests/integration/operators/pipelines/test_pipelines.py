@@ -348,7 +348,7 @@ async def test_a_pipeline_that_another_client_keeps_deleting_is_left_alone_for_a
         await at.ready("Synced")
         for _ in range(6):
             await at.advance(25)
-            for found in at.fleet.server.pipelines.all():
+            for found in at.fleet.server.pipelines.list_all():
                 at.fleet.server.pipelines.remove(found.id, "2026-01-01T00:00:00Z")
         pipeline = await at.get()
         assert "another client that deletes it" in at.condition(pipeline).message

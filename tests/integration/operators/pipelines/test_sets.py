@@ -116,7 +116,7 @@ async def test_selected_pipelines_go_with_the_set(world: Any) -> None:
         assert set_.status.members[0].pipeline == "default/a"
         pipeline = await at.ready("InSet", "a")
         assert at.condition(pipeline).status == "True"
-        owners = {each.source["namespace"] for each in at.fleet.server.pipelines.all()}
+        owners = {each.source["namespace"] for each in at.fleet.server.pipelines.list_all()}
         assert owners == {"team-a"}
         await at.delete("a")
         await at.gone("a")

@@ -184,7 +184,7 @@ def test_collectors_are_found_by_their_effective_attributes() -> None:
     assert len(known) == 3
     assert [each.id for each in known.list(["env=prod"])] == ["a", "b"]
     assert [each.id for each in known.list([])] == ["a", "b", "c"]
-    assert known.attributes("local_attributes") == {
+    assert known.list_attributes("local_attributes") == {
         "env": {"values": [{"value": "dev"}, {"value": "prod"}]}
     }
     with pytest.raises(FleetError, match="matchers: matcher 'env'"):
