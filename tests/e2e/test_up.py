@@ -376,7 +376,7 @@ def test_data_in_use_is_named_before_the_ports(tmp_path: Path) -> None:
     ("options", "words"),
     [
         pytest.param("ro", ["Read-only", "--data-dir"], id="read-only"),
-        pytest.param("size=64k", ["full", "--data-dir"], id="full"),
+        pytest.param("size=64k", ["full", "free space"], id="full"),
     ],
 )
 def test_a_disk_that_cannot_be_written_is_named(
