@@ -104,7 +104,7 @@ class Indexer(Generic[T]):
             return memo[1]
         typed = snapshot.typed(self.kind)
         if len(self._memo) >= _MEMO_SIZE:
-            self._memo.clear()
+            del self._memo[next(iter(self._memo))]
         self._memo[snapshot.key] = (snapshot, typed)
         return typed
 
