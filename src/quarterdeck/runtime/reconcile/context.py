@@ -60,7 +60,7 @@ class Context(Generic[T]):
         self._log = log
         self._bound_log: Logger | None = None
         self.started = clock.now()
-        self.status: StatusDraft[T] = StatusDraft(obj, now=self.started, owned=owned_conditions)
+        self.status: StatusDraft[T] = StatusDraft(obj, self.started, owned_conditions)
 
     @property
     def key(self) -> Key:

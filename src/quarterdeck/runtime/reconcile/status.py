@@ -24,7 +24,7 @@ T = TypeVar("T", bound=Object)
 class StatusDraft(Generic[T]):
     """What the status of one object will be."""
 
-    def __init__(self, obj: T, *, now: datetime, owned: Iterable[str]) -> None:
+    def __init__(self, obj: T, now: datetime, owned: Iterable[str]) -> None:
         """`owned` are the condition types of this controller, set or not."""
         self._obj = obj
         self._now = now
