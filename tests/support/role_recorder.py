@@ -75,7 +75,7 @@ def _observe_every_client(recorder: Recorder) -> None:
 def _mark_tasks_of_operators() -> None:
     create, run = Manager.__init__, Manager.running
     hosts: weakref.WeakKeyDictionary[Manager, str] = weakref.WeakKeyDictionary()
-    owners = {each.label: part.name for part in PARTS for each in part.controllers()}
+    owners = {each.label: part.name for part in PARTS for each in part.declare_controllers()}
 
     def create_known(self: Manager, client: object, *arguments: Any, **options: Any) -> None:
         if isinstance(client, Client):  # tests of faults hand in something else

@@ -47,7 +47,7 @@ async def attach(host: Host) -> None:
         await _serve(host, settings.http_port)
 
 
-def controllers() -> Sequence[Controller[Any]]:
+def declare_controllers() -> Sequence[Controller[Any]]:
     """The declarations of its controllers."""
     return (applications.build_controller(),)
 

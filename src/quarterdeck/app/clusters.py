@@ -73,9 +73,9 @@ def find_shared(host: Host, settings: Settings) -> Shared | None:
     return Shared(Group(f"{process.lease_name}-{NAME}", namespace), identity)
 
 
-def controllers() -> Sequence[Controller[Any]]:
+def declare_controllers() -> Sequence[Controller[Any]]:
     """The declarations of its controllers."""
-    return clusters.controllers()
+    return clusters.declare_controllers()
 
 
 def build_options(settings: Settings) -> HubOptions:

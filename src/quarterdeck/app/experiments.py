@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from quarterdeck.operators.experiments.ports import Administrator, Grafana
     from quarterdeck.runtime import Controller
 
-__all__ = ["SAMPLES", "SAMPLE_FILES", "attach", "controllers"]
+__all__ = ["SAMPLES", "SAMPLE_FILES", "attach", "declare_controllers"]
 
 SAMPLE_FILES: Mapping[str, str] = {
     "gateway-tutorial": "experiments_v1alpha1_experiment.yaml",
@@ -45,9 +45,9 @@ async def attach(host: Host) -> None:
         await _simulate(host, settings)
 
 
-def controllers() -> "Sequence[Controller[Any]]":
+def declare_controllers() -> "Sequence[Controller[Any]]":
     """The declarations of the controllers, from which permissions are derived; they never run."""
-    return experiments.controllers()
+    return experiments.declare_controllers()
 
 
 async def _open_grafana(host: Host, settings: Settings) -> "Grafana | None":

@@ -31,7 +31,7 @@ from quarterdeck.wire.status import ApiError, NotFound
 if TYPE_CHECKING:
     from quarterdeck.runtime import Controller
 
-__all__ = ["OUTSIDE_SAMPLES", "SAMPLES", "SAMPLE_FILES", "attach", "controllers"]
+__all__ = ["OUTSIDE_SAMPLES", "SAMPLES", "SAMPLE_FILES", "attach", "declare_controllers"]
 
 NAME = "machines"
 _STATE = "simulator.json"
@@ -122,10 +122,10 @@ def _poll(host: Host) -> None:
     host.manager.add_runnable("runner-polling", run)
 
 
-def controllers() -> "Sequence[Controller[Any]]":
+def declare_controllers() -> "Sequence[Controller[Any]]":
     """The declarations of the controllers, from which permissions are derived; they never run."""
     simulators = Simulators(_no_clock())
-    return (*machines.controllers(), simulation.build_controller(simulators))
+    return (*machines.declare_controllers(), simulation.build_controller(simulators))
 
 
 def _no_clock() -> Any:

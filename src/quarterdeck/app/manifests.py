@@ -82,7 +82,7 @@ def build_permissions(
     installation: Installation, parts: Sequence[Part] = PARTS
 ) -> dict[str, Document]:
     """The account and permissions of the manager, by file name."""
-    controllers = [each for part in parts for each in part.controllers()]
+    controllers = [each for part in parts for each in part.declare_controllers()]
     rules = rbac.drop_updates(rbac.build_rules(controllers, leader_election=False))
     if has_webhooks(parts):
         rules += WEBHOOK_RULES

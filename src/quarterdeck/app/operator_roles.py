@@ -38,7 +38,7 @@ async def grant_simulators(
     admin: Client, parts: Sequence[Part], running: Sequence[Controller[Any]]
 ) -> None:
     """Apply a role for the running controllers that do not belong to operators."""
-    declared = {each.label for part in parts for each in part.controllers()}
+    declared = {each.label for part in parts for each in part.declare_controllers()}
     others = [each for each in running if each.label not in declared]
     if not others:
         return

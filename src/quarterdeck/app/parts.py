@@ -7,7 +7,7 @@ To attach an operator called `clusters`:
 2. Write `app/clusters.py`, named in `Part.module`:
    - `async def attach(host: Host) -> None` registers the controllers with `host.manager` and starts
      services with `host.serve`. `host.is_embedded` tells `up` from `run`.
-   - `def controllers() -> Sequence[Controller]`: the declarations alone, the source of permissions.
+   - `def declare_controllers() -> Sequence[Controller]` declares them, the source of permissions.
    - `SAMPLES`: manifests for `up --demo` and `config/samples`; optionally `DEMO_SAMPLES`, those of
      the demo, `OUTSIDE_SAMPLES`, those that need something outside, and `SAMPLE_FILES`, names of
      files by object name.
@@ -62,9 +62,9 @@ class Part(NamedTuple):
         kinds: Sequence[type[Object]] = import_module(self.apis).KINDS
         return kinds
 
-    def controllers(self) -> "Sequence[Controller[Any]]":
+    def declare_controllers(self) -> "Sequence[Controller[Any]]":
         """The declarations of its controllers."""
-        found: Sequence[Controller[Any]] = import_module(self.module).controllers()
+        found: Sequence[Controller[Any]] = import_module(self.module).declare_controllers()
         return found
 
     def samples(self) -> Sequence[Mapping[str, Any]]:

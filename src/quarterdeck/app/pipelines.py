@@ -22,7 +22,7 @@ from quarterdeck.wire.status import NotFound
 if TYPE_CHECKING:
     from quarterdeck.agents.collector_sim import CollectorSim
 
-__all__ = ["DEMO_SAMPLES", "NAME", "SAMPLES", "SAMPLE_FILES", "attach", "controllers"]
+__all__ = ["DEMO_SAMPLES", "NAME", "SAMPLES", "SAMPLE_FILES", "attach", "declare_controllers"]
 
 NAME = "pipelines"
 _LOCAL_RATE = 500.0
@@ -54,9 +54,9 @@ async def attach(host: Host) -> None:
         _start_agents(host, default)
 
 
-def controllers() -> Sequence[Controller[Any]]:
+def declare_controllers() -> Sequence[Controller[Any]]:
     """The declarations of its controllers."""
-    return pipelines.controllers()
+    return pipelines.declare_controllers()
 
 
 def _list_given_variables() -> list[str]:

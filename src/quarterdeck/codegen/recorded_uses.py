@@ -86,7 +86,9 @@ def find_differences(root: Path) -> Iterator[str]:
         return
     uses = parse_table(text)
     for part in PARTS:
-        rules = rbac.drop_updates(rbac.build_rules(part.controllers(), leader_election=False))
+        rules = rbac.drop_updates(
+            rbac.build_rules(part.declare_controllers(), leader_election=False)
+        )
         own = {use for use in uses if use.operator == part.name}
         yield from compare(part.name, rules, own)
 

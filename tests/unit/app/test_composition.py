@@ -65,7 +65,7 @@ def test_operators_are_chosen_by_name() -> None:
 def test_every_operator_has_kinds_controllers_and_samples() -> None:
     for part in parts.PARTS:
         assert part.kinds()
-        assert part.controllers()
+        assert part.declare_controllers()
         kinds = {(kind.KIND.api_version, kind.KIND.kind) for kind in part.kinds()}
         assert any((each["apiVersion"], each["kind"]) in kinds for each in part.samples())
 

@@ -8,6 +8,6 @@ registries and of deployed collectors.
 """
 
 from quarterdeck.operators.clusters.options import CollectorOptions, HubOptions
-from quarterdeck.operators.clusters.register import Hub, Shared, controllers, register
+from quarterdeck.operators.clusters.register import Hub, Shared, declare_controllers, register
 
-__all__ = ["CollectorOptions", "Hub", "HubOptions", "Shared", "controllers", "register"]
+__all__ = ["CollectorOptions", "Hub", "HubOptions", "Shared", "declare_controllers", "register"]

@@ -54,7 +54,7 @@ SOURCE_WORKERS = 8
 REGISTRY_WORKERS = 16
 _SOURCE_LIMIT_S = 3600.0
 
-__all__ = ["Hub", "Shared", "controllers", "register"]
+__all__ = ["Hub", "Shared", "declare_controllers", "register"]
 
 
 def register(
@@ -100,7 +100,7 @@ def register(
     return hub
 
 
-def controllers() -> tuple[Controller[Any], ...]:
+def declare_controllers() -> tuple[Controller[Any], ...]:
     """The declarations of the controllers, from which permissions are derived; they never run."""
     clock = SystemClock()
     hub = Hub(

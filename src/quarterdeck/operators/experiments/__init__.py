@@ -5,7 +5,7 @@ Imports `runtime`, `apis`, `meta`, `kit`; only `drivers` and `simulators` import
 objects), `cleanup` (what is deleted, in which order) and `conditions` (what is true).
 """
 
-from quarterdeck.operators.experiments.register import WRITES, Ports, controllers, register
+from quarterdeck.operators.experiments.register import WRITES, Ports, declare_controllers, register
 from quarterdeck.operators.experiments.settings import Settings
 
-__all__ = ["WRITES", "Ports", "Settings", "controllers", "register"]
+__all__ = ["WRITES", "Ports", "Settings", "declare_controllers", "register"]

@@ -162,7 +162,7 @@ def build_component_controller() -> Controller[Component]:
     )
 
 
-def controllers(settings: Settings = DEFAULTS) -> Sequence[Controller[Any]]:
+def declare_controllers(settings: Settings = DEFAULTS) -> Sequence[Controller[Any]]:
     """The declarations without a manager, from which permissions are generated."""
     environment = Environment(
         settings, adapters(settings), _NoTargets(), NoResults(), ExperimentMetrics()

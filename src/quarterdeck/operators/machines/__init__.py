@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from quarterdeck.kit import lazy
 
 if TYPE_CHECKING:
-    from quarterdeck.operators.machines.registration import controllers, register
+    from quarterdeck.operators.machines.registration import declare_controllers, register
     from quarterdeck.operators.machines.shared_parts import Machines
 
-__all__ = ["Machines", "controllers", "register"]
+__all__ = ["Machines", "declare_controllers", "register"]
 
 if not TYPE_CHECKING:
     __getattr__ = lazy.attach(
-        __name__, {"registration": ("controllers", "register"), "shared_parts": ("Machines",)}
+        __name__,
+        {"registration": ("declare_controllers", "register"), "shared_parts": ("Machines",)},
     )

@@ -90,7 +90,7 @@ def register(
     return machines
 
 
-def controllers() -> tuple[Controller[Any], ...]:
+def declare_controllers() -> tuple[Controller[Any], ...]:
     """The declarations without a manager, from which permissions are generated."""
     machines = Machines(operator_uid="", clock=SystemClock())
     return build_controllers(machines, claims=list, enqueue_users=lambda key: None)

@@ -11,12 +11,12 @@ from quarterdeck.operators.pipelines.address import (
     read_environment,
 )
 from quarterdeck.operators.pipelines.admission import add_webhooks
-from quarterdeck.operators.pipelines.register import controllers, register
+from quarterdeck.operators.pipelines.register import declare_controllers, register
 
 __all__ = [
     "Address",
     "add_webhooks",
-    "controllers",
+    "declare_controllers",
     "list_missing_variables",
     "read_environment",
     "register",

@@ -88,7 +88,7 @@ def register(
     return fleets
 
 
-def controllers() -> tuple[Controller[Any], ...]:
+def declare_controllers() -> tuple[Controller[Any], ...]:
     """The declarations of the controllers, from which permissions are derived; they never run."""
     clock, metrics = SystemClock(), FleetMetrics()
     fleets = Fleets(clock=clock, metrics=metrics)

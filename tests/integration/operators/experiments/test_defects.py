@@ -162,7 +162,7 @@ async def test_permissions_cover_what_the_operator_does() -> None:
                     )
                 )
                 await world.gone("rights")
-        assert find_uncovered(recorder.uses, build_rules(experiments.controllers())) == []
+        assert find_uncovered(recorder.uses, build_rules(experiments.declare_controllers())) == []
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

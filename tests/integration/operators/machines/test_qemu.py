@@ -11,7 +11,7 @@ from tests.contract.hypervisor.qemu_rig import QemuRig, open_rig, settings_of
 from tests.contract.hypervisor.rig import GIB, make, owner_of, spec_of, wait
 
 from quarterdeck.operators.machines.drivers.qemu import open_provider, programs, qmp
-from quarterdeck.operators.machines.drivers.qemu.accelerator import choose_accelerator, runs_with
+from quarterdeck.operators.machines.drivers.qemu.accelerator import can_run_with, choose_accelerator
 from quarterdeck.operators.machines.drivers.qemu.command import (
     TCG,
     Accelerator,
@@ -282,9 +282,9 @@ async def test_without_a_usable_device_code_is_emulated(tmp_path: Path) -> None:
 
 async def test_an_accelerator_is_judged_by_what_it_runs(tmp_path: Path) -> None:
     require(programs.QEMU)
-    assert await runs_with(TCG)
-    assert not await runs_with(Accelerator("none-such", "max"))
-    assert not await runs_with(TCG, timeout_s=0.001)
+    assert await can_run_with(TCG)
+    assert not await can_run_with(Accelerator("none-such", "max"))
+    assert not await can_run_with(TCG, timeout_s=0.001)
 
 
 def test_commas_in_paths_do_not_become_options(tmp_path: Path) -> None:

@@ -278,7 +278,7 @@ async def test_nothing_is_used_that_the_role_does_not_allow(world: Any) -> None:
                 await at.ready("Synced")
                 await at.delete()
                 await at.gone()
-        rules = rbac.build_rules(pipelines.controllers(), leader_election=False)
+        rules = rbac.build_rules(pipelines.declare_controllers(), leader_election=False)
         assert rbac.find_uncovered(recorder.uses, rules) == []
         verbs = {use.verb for use in recorder.uses if use.resource == "secrets"}
         assert verbs <= {"get", "list", "watch"}

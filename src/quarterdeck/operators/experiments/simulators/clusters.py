@@ -61,7 +61,7 @@ class CrossplaneSimulator:
         name = build_composite_name(claim)
         if claim.spec.resource_ref is None:
             await self._bind(claim, ctx, name)
-        if fails(behaviour, claim, "error"):
+        if has_fault(behaviour, claim, "error"):
             _report(ctx, ("Synced", "False", "ReconcileError", "cannot create the network: quota"))
             return None
         synced = ("Synced", "True", "ReconcileSuccess", "")
@@ -129,7 +129,7 @@ class CapiSimulator:
     ) -> Result | None:
         """Report Provisioning; after the delay set the endpoint, the Secret and readiness."""
         behaviour = await read_behaviour(request, ctx, "cluster", self._delays.cluster)
-        if fails(behaviour, request, "error"):
+        if has_fault(behaviour, request, "error"):
             ctx.status.set(phase="Failed", failure_reason="CreateError", failure_message="no quota")
             return None
         left_s = behaviour.delay_s - self._timeline.elapsed_s(request.metadata.uid)
@@ -170,7 +170,7 @@ def build_composite_name(claim: ClusterRequest) -> str:
     return f"{claim.metadata.name}-{suffix}"
 
 
-def fails(behaviour: Behaviour, request: ClusterRequest, fault: str) -> bool:
+def has_fault(behaviour: Behaviour, request: ClusterRequest, fault: str) -> bool:
     """Whether a fault applies; with `-once` only to the first attempt."""
     is_first = not request.metadata.name.rpartition("-")[2].startswith("r")
     return behaviour.fault == fault or (behaviour.fault == f"{fault}-once" and is_first)

@@ -55,11 +55,11 @@ class Simulation(NamedTuple):
 
 def register(manager: Manager, simulation: Simulation) -> None:
     """Run all simulators in a manager."""
-    for controller in controllers(simulation):
+    for controller in declare_controllers(simulation):
         manager.add(controller)
 
 
-def controllers(simulation: Simulation) -> list[Controller[Any]]:
+def declare_controllers(simulation: Simulation) -> list[Controller[Any]]:
     """The declarations of all simulators."""
     timeline = Timeline(simulation.clock)
     return [

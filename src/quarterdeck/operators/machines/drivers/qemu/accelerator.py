@@ -27,10 +27,10 @@ async def choose_accelerator(device: Path = DEVICE) -> Accelerator:
     """KVM if a VM runs with it, else emulation."""
     if not os.access(device, os.R_OK | os.W_OK):
         return TCG
-    return KVM if await runs_with(KVM) else TCG
+    return KVM if await can_run_with(KVM) else TCG
 
 
-async def runs_with(accelerator: Accelerator, *, timeout_s: float = _TIMEOUT_S) -> bool:
+async def can_run_with(accelerator: Accelerator, *, timeout_s: float = _TIMEOUT_S) -> bool:
     """Whether the test VM ends with the exit code that its program sets."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
