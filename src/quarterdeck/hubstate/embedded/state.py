@@ -75,7 +75,7 @@ class EmbeddedState:
 
     async def get(self, key: str) -> bytes | None:
         """Return a string value; None if it is absent."""
-        found = values.expect(self._read(key), Text, key)
+        found = values.check_type(self._read(key), Text, key)
         return found.value if found else None
 
     async def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
@@ -93,19 +93,19 @@ class EmbeddedState:
 
     async def get_fields(self, key: str) -> Mapping[str, str]:
         """Return all fields of a hash."""
-        found = values.expect(self._read(key), Hash, key)
+        found = values.check_type(self._read(key), Hash, key)
         return found.fields if found else {}
 
     async def get_members(self, key: str) -> frozenset[str]:
         """Return all members of a set."""
-        found = values.expect(self._read(key), Members, key)
+        found = values.check_type(self._read(key), Members, key)
         return found.members if found else frozenset()
 
     async def get_scored_members(
         self, key: str, *, lowest: float | None = None, highest: float | None = None
     ) -> list[tuple[str, float]]:
         """Members of a sorted set with a score in the range, lowest first."""
-        found = values.expect(self._read(key), Scored, key)
+        found = values.check_type(self._read(key), Scored, key)
         low = float("-inf") if lowest is None else lowest
         high = float("inf") if highest is None else highest
         chosen = [
@@ -115,7 +115,7 @@ class EmbeddedState:
 
     async def get_items(self, key: str, *, limit: int) -> list[bytes]:
         """Return the newest items of a list."""
-        found = values.expect(self._read(key), Items, key)
+        found = values.check_type(self._read(key), Items, key)
         return list(found.items[:limit]) if found else []
 
     async def list_keys(self, prefix: str) -> list[str]:
@@ -164,7 +164,7 @@ class EmbeddedState:
                 case _:
                     key = write.key
                     before = planned[key] if key in planned else self._get_pending(key, now)
-                    planned[key] = values.change(before, write, now)
+                    planned[key] = values.apply_write(before, write, now)
         return planned
 
     def _plan_longer(self, write: ExtendTtl, planned: dict[str, Value | None], now: float) -> None:

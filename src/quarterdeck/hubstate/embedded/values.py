@@ -92,7 +92,7 @@ def drop_expired(value: Value | None, now: float) -> Value | None:
     return value
 
 
-def expect(value: Value | None, kind: type[V], key: str) -> V | None:
+def check_type(value: Value | None, kind: type[V], key: str) -> V | None:
     """Check that a value has a type; returns the value.
 
     Raises:
@@ -105,8 +105,8 @@ def expect(value: Value | None, kind: type[V], key: str) -> V | None:
     )
 
 
-def change(value: Value | None, write: KeyWrite, now: float) -> Value | None:
-    """The value of a key after a write; None if the write removes the key.
+def apply_write(value: Value | None, write: KeyWrite, now: float) -> Value | None:
+    """Return the value of a key after a write; None if the write removes the key.
 
     Raises:
         StoreRefused: if the key holds another type.
@@ -115,7 +115,7 @@ def change(value: Value | None, write: KeyWrite, now: float) -> Value | None:
         case SetValue():
             return Text(_compute_deadline(write.ttl_s, now, None), write.value)
         case SetFields():
-            before = expect(value, Hash, write.key)
+            before = check_type(value, Hash, write.key)
             fields = {**(before.fields if before else {}), **write.fields}
             return Hash(_compute_deadline(write.ttl_s, now, before), fields) if fields else None
         case AddMembers() | RemoveMembers():
@@ -126,7 +126,7 @@ def change(value: Value | None, write: KeyWrite, now: float) -> Value | None:
         case AddScored() | RemoveScored():
             return _change_scored(value, write, now)
         case PushItem():
-            held = expect(value, Items, write.key)
+            held = check_type(value, Items, write.key)
             items = (write.value, *(held.items if held else ()))[: write.keep]
             return Items(_compute_deadline(write.ttl_s, now, held), items)
 
@@ -139,7 +139,7 @@ def extend_ttl(value: Value, deadline: float) -> Value:
 
 
 def _change_members(value: Value | None, write: AddMembers | RemoveMembers) -> Members | None:
-    before = expect(value, Members, write.key)
+    before = check_type(value, Members, write.key)
     members = before.members if before else frozenset()
     added = isinstance(write, AddMembers)
     members = members.union(write.members) if added else members.difference(write.members)
@@ -149,7 +149,7 @@ def _change_members(value: Value | None, write: AddMembers | RemoveMembers) -> M
 def _change_scored(
     value: Value | None, write: AddScored | RemoveScored, now: float
 ) -> Scored | None:
-    before = expect(value, Scored, write.key)
+    before = check_type(value, Scored, write.key)
     members = dict(before.members) if before else {}
     if isinstance(write, RemoveScored):
         for member in write.members:

@@ -68,7 +68,7 @@ def read_get(name: str, method: Method, query: str) -> Call:
     data = text.encode()
     if _get_first(parameters, "base64") == "1":
         data = _unbase64(text)
-    data = inflate(data, _get_first(parameters, "compression"))
+    data = decompress(data, _get_first(parameters, "compression"))
     return Call(name, method, codec, _decode(method.request, codec, data))
 
 
@@ -83,7 +83,7 @@ def read_post(name: str, method: Method, headers: http.Headers, body: bytes) -> 
     codec = _CODECS.get(media)
     if codec is None:
         raise Refusal(415, [("Accept-Post", ", ".join(_CODECS))], f"unknown codec {media!r}")
-    data = inflate(body, (headers.get("content-encoding") or "").strip().lower())
+    data = decompress(body, (headers.get("content-encoding") or "").strip().lower())
     return Call(name, method, codec, _decode(method.request, codec, data))
 
 
@@ -126,7 +126,7 @@ def _unbase64(text: str) -> bytes:
         raise invalid("message is not base64") from error
 
 
-def inflate(data: bytes, compression: str) -> bytes:
+def decompress(data: bytes, compression: str) -> bytes:
     """Decompress a body, up to a limit; an empty body counts as not compressed."""
     if compression in ("", "identity") or not data:
         return data

@@ -152,7 +152,7 @@ class FleetServer:
         if media != opamp.MEDIA:
             raise connect.Refusal(415, [("Accept-Post", opamp.MEDIA)], f"use {opamp.MEDIA}")
         body = await request.read(opamp.MAX_MESSAGE)
-        data = connect.inflate(body, (request.headers.get("content-encoding") or "").lower())
+        data = connect.decompress(body, (request.headers.get("content-encoding") or "").lower())
         if len(data) > opamp.MAX_MESSAGE:
             raise invalid(f"the message is larger than {opamp.MAX_MESSAGE} bytes")
         answer = await self.opamp.answer(data)

@@ -14,22 +14,22 @@ from quarterdeck.inventory.access.viewer import ClusterAccess
 Row = Mapping[str, Any]
 
 
-def keep_nodes(rows: Iterable[Row], filter_: TypeFilter) -> list[Row]:
+def filter_nodes(rows: Iterable[Row], filter_: TypeFilter) -> list[Row]:
     """Nodes that may be seen: by name and labels."""
     return [row for row in rows if filter_.allows(build_node_item(row))]
 
 
-def keep_operators(rows: Iterable[Row], filter_: TypeFilter) -> list[Row]:
+def filter_operators(rows: Iterable[Row], filter_: TypeFilter) -> list[Row]:
     """Operators that may be seen: by name and by any namespace they serve."""
     return [row for row in rows if filter_.allows(build_operator_item(row))]
 
 
-def keep_objects(rows: Iterable[Row], filter_: TypeFilter) -> list[Row]:
+def filter_objects(rows: Iterable[Row], filter_: TypeFilter) -> list[Row]:
     """Pods and the like that may be seen: by name, namespace and labels."""
     return [row for row in rows if filter_.allows(build_object_item(row))]
 
 
-def keep_namespaces(names: Iterable[str], filter_: TypeFilter) -> list[str]:
+def filter_namespaces(names: Iterable[str], filter_: TypeFilter) -> list[str]:
     """Namespaces that may be seen: by name."""
     return [name for name in names if filter_.allows(Item(name=name))]
 
@@ -60,7 +60,7 @@ def is_restricted(access: ClusterAccess) -> bool:
     return not all(access.get_filter(type_).is_open for type_ in ("nodes", "namespaces", "pods"))
 
 
-def keep_conditions(rows: Iterable[Row], access: ClusterAccess) -> list[Row]:
+def filter_conditions(rows: Iterable[Row], access: ClusterAccess) -> list[Row]:
     """The conditions whose messages cannot name hidden objects."""
     return [
         row
@@ -94,26 +94,26 @@ def recount_metrics(
     """Compute the totals of a cluster over visible objects; filters the given rows."""
     found = dict(metrics)
     if not access.get_filter("nodes").is_open:
-        seen = keep_nodes(nodes, access.get_filter("nodes"))
+        seen = filter_nodes(nodes, access.get_filter("nodes"))
         found["nodes"] = len(seen)
         found["nodes_ready"] = sum(row.get("status") == "Ready" for row in seen)
         found["cpu_capacity"] = sum(row.get("cpu_capacity") or 0 for row in seen)
         found["memory_capacity"] = sum(row.get("memory_capacity") or 0 for row in seen)
     spaces = access.get_filter("namespaces")
-    visible = set(keep_namespaces(namespaces, spaces))
+    visible = set(filter_namespaces(namespaces, spaces))
     if not spaces.is_open:
         found["namespaces"] = len(visible)
         found["deployments"] = sum(row.get("namespace") in visible for row in deployments)
     if not (spaces.is_open and access.get_filter("pods").is_open):
-        left = keep_pods(pods, access, visible)
+        left = filter_pods(pods, access, visible)
         found["pods"] = len(left)
         found["pods_running"] = sum(row.get("status") == "Running" for row in left)
     return found
 
 
-def keep_pods(rows: Iterable[Row], access: ClusterAccess, namespaces: set[str]) -> list[Row]:
+def filter_pods(rows: Iterable[Row], access: ClusterAccess, namespaces: set[str]) -> list[Row]:
     """Pods that may be seen, in namespaces that may be seen."""
-    left = keep_objects(rows, access.get_filter("pods"))
+    left = filter_objects(rows, access.get_filter("pods"))
     if access.get_filter("namespaces").is_open:
         return left
     return [row for row in left if row.get("namespace") in namespaces]

@@ -6,7 +6,7 @@ from quarterdeck.apis.hypervisor.workload import GithubWorkload
 from quarterdeck.services.runners.events import JobEvent
 
 
-def serves(pool: RunnerPool, event: JobEvent) -> bool:
+def can_serve(pool: RunnerPool, event: JobEvent) -> bool:
     """Whether runners of a pool can take a job: by its labels, and its repository."""
     workload = pool.spec.workload
     if workload.type != "github-actions" or pool.is_deleting:

@@ -18,7 +18,7 @@ from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.redaction import Masker
 from quarterdeck.meta.identity import Key
 from quarterdeck.services.runners.events import JobEvent
-from quarterdeck.services.runners.matching import serves
+from quarterdeck.services.runners.matching import can_serve
 from quarterdeck.services.runners.record import write_job
 from quarterdeck.wire.status import ApiError, NotFound
 
@@ -117,7 +117,7 @@ class Poller:
         listed: set[str] = set()
         async for event in self._list_jobs(repository):
             listed.add(event.job.id)
-            if serves(pool, event):
+            if can_serve(pool, event):
                 await write_job(self._client, pool, event.job, self._clock.now())
         for job in await self._read_known(pool):
             if job.status != "completed" and job.id not in listed:

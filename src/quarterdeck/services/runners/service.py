@@ -11,7 +11,7 @@ from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.redaction import Secret
 from quarterdeck.services.runners import events
 from quarterdeck.services.runners.events import BadDelivery, JobEvent
-from quarterdeck.services.runners.matching import serves
+from quarterdeck.services.runners.matching import can_serve
 from quarterdeck.services.runners.record import write_job
 from quarterdeck.wire.status import ApiError, NotFound
 
@@ -79,7 +79,7 @@ class RunnerWebhooks:
 
     async def _record_job(self, event: JobEvent, trusted: Sequence[RunnerPool]) -> http.Response:
         """Record a job for the first pool, by namespace and name, that serves it."""
-        serving = sorted((pool for pool in trusted if serves(pool, event)), key=lambda p: p.key)
+        serving = sorted((pool for pool in trusted if can_serve(pool, event)), key=lambda p: p.key)
         if not serving:
             self._count(event.job.status, "unmatched")
             return _answer(202, "no runner pool serves the labels of the job")

@@ -8,7 +8,7 @@ import pytest
 from quarterdeck.apis.hypervisor.jobs import Job
 from quarterdeck.apis.hypervisor.pool import RunnerPool
 from quarterdeck.services.runners.events import JobEvent
-from quarterdeck.services.runners.matching import get_job_labels, serves
+from quarterdeck.services.runners.matching import can_serve, get_job_labels
 
 _EVENT = JobEvent(Job(id="1"), frozenset({"self-hosted", "linux"}), "Acme/Web", "Acme")
 
@@ -62,7 +62,7 @@ def _pool(type_: str = "github-actions", **more: Any) -> RunnerPool:
     ],
 )
 def test_a_pool_serves_jobs_of_its_place_and_labels(pool: RunnerPool, answer: bool) -> None:
-    assert serves(pool, _EVENT) is answer
+    assert can_serve(pool, _EVENT) is answer
 
 
 def test_labels_to_match_replace_those_of_the_runners() -> None:

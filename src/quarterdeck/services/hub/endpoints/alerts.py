@@ -76,9 +76,9 @@ class AlertEndpoints:
         found = find_alerts(
             name,
             status=views.hide_message(await reader.get_part(name, "status") or {}, access),
-            conditions=views.keep_conditions(await reader.get_rows(name, "conditions"), access),
-            nodes=views.keep_nodes(await reader.list_nodes(name), access.get_filter("nodes")),
-            cluster_operators=views.keep_operators(
+            conditions=views.filter_conditions(await reader.get_rows(name, "conditions"), access),
+            nodes=views.filter_nodes(await reader.list_nodes(name), access.get_filter("nodes")),
+            cluster_operators=views.filter_operators(
                 await reader.get_rows(name, "cluster_operators"), access.get_filter("operators")
             ),
             info=await reader.get_part(name, "info"),

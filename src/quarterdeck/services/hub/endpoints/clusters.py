@@ -140,7 +140,7 @@ class ClusterEndpoints:
         if views.is_restricted(access):
             metrics = await self._recount(stored, access)
         operators = await self._reader.get_rows(stored.name, "operators")
-        count = len(views.keep_operators(operators, access.get_filter("operators")))
+        count = len(views.filter_operators(operators, access.get_filter("operators")))
         found = stored.read("status")
         if not isinstance(found, dict):
             return Totals(metrics, UNKNOWN_STATUS, count)

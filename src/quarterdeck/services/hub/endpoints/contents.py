@@ -70,7 +70,7 @@ class ContentEndpoints:
         """Nodes that may be seen."""
         wanted = call.parameters(NodeParameters)
         access = await require_cluster(call, self._reader)
-        rows = views.keep_nodes(
+        rows = views.filter_nodes(
             await self._reader.list_nodes(call.values["name"]), access.get_filter("nodes")
         )
         if wanted.role:
@@ -135,11 +135,11 @@ class ContentEndpoints:
 
     async def _list_operators(self, name: str, access: ClusterAccess) -> list[views.Row]:
         rows = await self._reader.get_rows(name, "operators")
-        return views.keep_operators(rows, access.get_filter("operators"))
+        return views.filter_operators(rows, access.get_filter("operators"))
 
     async def _list_namespaces(self, name: str, access: ClusterAccess) -> list[str]:
         names = await self._reader.list_namespaces(name)
-        return views.keep_namespaces(names, access.get_filter("namespaces"))
+        return views.filter_namespaces(names, access.get_filter("namespaces"))
 
     async def _count(
         self,
@@ -155,7 +155,7 @@ class ContentEndpoints:
             for kind in KINDS:
                 rows: list[Any] = await self._reader.get_rows(name, kind)
                 if kind == "pods":
-                    rows = views.keep_objects(rows, access.get_filter("pods"))
+                    rows = views.filter_objects(rows, access.get_filter("pods"))
                 counts[kind] = views.count_by_namespace(rows)
         return [_build_namespace_item(each, operators, counts, wanted) for each in namespaces]
 

@@ -133,7 +133,7 @@ class Dashboard:
         return "authorization" not in request.headers and bool(self._sessions.find(request))
 
     def _check_site(self, request: Request) -> None:
-        header = guard.find_foreign(request, is_loopback=self._is_loopback)
+        header = guard.find_foreign_site(request, is_loopback=self._is_loopback)
         if header and not (guard.is_navigation(request) and not header.startswith("Host ")):
             raise Forbidden(f"the dashboard refuses requests of other sites ({header})")
 
@@ -147,7 +147,7 @@ class Dashboard:
         viewer = await self._find_viewer(request)
         if viewer is None:
             raise Unauthorized("not logged in; open the dashboard and log in")
-        if guard.lacks_csrf(request, viewer.csrf):
+        if guard.is_missing_csrf_token(request, viewer.csrf):
             raise Forbidden(f"{guard.CSRF_HEADER} is missing or wrong; load the page again")
         return viewer
 

@@ -13,7 +13,7 @@ _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _OWN_SITES = (None, "same-origin", "none")
 
 
-def find_foreign(request: Request, *, is_loopback: bool) -> str:
+def find_foreign_site(request: Request, *, is_loopback: bool) -> str:
     """The header that shows a cross-origin request; empty for same-origin ones.
 
     `is_loopback` says that the port listens on this machine only, under loopback names.
@@ -35,7 +35,7 @@ def is_navigation(request: Request) -> bool:
     return request.method in ("GET", "HEAD") and mode in (None, "navigate")
 
 
-def lacks_csrf(request: Request, csrf: str) -> bool:
+def is_missing_csrf_token(request: Request, csrf: str) -> bool:
     """Whether a request changes something without the token of its session."""
     if request.method in _SAFE:
         return False

@@ -23,7 +23,7 @@ from quarterdeck.runtime.observability.logging import get_logger
 from quarterdeck.services.hub.errors import HubApiError, Unauthenticated
 from quarterdeck.services.hub.identity import TokenVerifier
 from quarterdeck.services.hub.web.assets import SECURITY
-from quarterdeck.services.hub.web.cookies import name_cookie, read_cookie
+from quarterdeck.services.hub.web.cookies import build_cookie_name, read_cookie
 from quarterdeck.services.hub.web.sessions import Sessions
 
 BEGIN = "/login/oidc"
@@ -120,7 +120,7 @@ class OidcLogin:
         """The `Set-Cookie` header of a login that has begun; None removes it."""
         value = base64url.encode(kit_json.encode(pending)) if pending else ""
         age = LIFETIME_S if pending else 0
-        name = name_cookie(request, _COOKIE)
+        name = build_cookie_name(request, _COOKIE)
         is_https = request.peer.secure or self._sessions.is_https
         secure = "; Secure" if is_https or self._public_url.startswith("https:") else ""
         return f"{name}={value}; Path=/login; HttpOnly; SameSite=Lax; Max-Age={age}{secure}"

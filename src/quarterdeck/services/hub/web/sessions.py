@@ -17,7 +17,7 @@ from quarterdeck.inventory.access.principal import Principal
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.http import Request
 from quarterdeck.kit.redaction import Secret
-from quarterdeck.services.hub.web.cookies import name_cookie, read_cookie
+from quarterdeck.services.hub.web.cookies import build_cookie_name, read_cookie
 
 LIFETIME_S = 12 * 3600.0
 MAX_SESSIONS = 10_000
@@ -143,7 +143,7 @@ def build_cookie(request: Request, value: str, *, is_https: bool = False) -> str
     """The `Set-Cookie` header of a session; an empty value removes it."""
     age = int(LIFETIME_S) if value else 0
     secure = "; Secure" if request.peer.secure or is_https else ""
-    name = name_cookie(request, _COOKIE)
+    name = build_cookie_name(request, _COOKIE)
     return f"{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={age}{secure}"
 
 
