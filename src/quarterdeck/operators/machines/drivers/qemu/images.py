@@ -93,7 +93,7 @@ class Images:
         kept = Boot()
         sidecar = self._folder.images / f"{name}.json"
         if sidecar.is_file():
-            kept = msgspec.json.decode(sidecar.read_bytes(), type=Boot)
+            kept = _read_boot(sidecar)
         line = wanted.options.get("command_line", "") or kept.command_line
         kernel, initrd = (
             self._find_boot_file(name, kind, wanted.options.get(kind, ""))
@@ -165,11 +165,20 @@ class Images:
         for kind, path in (("kernel", boot.kernel), ("initrd", boot.initrd)):
             if path:
                 await asyncio.to_thread(shutil.copyfile, path, images / f"{name}.{kind}")
-        if boot.command_line:
-            line = Boot(command_line=boot.command_line)
-            (images / f"{name}.json").write_bytes(msgspec.json.encode(line))
+            else:  # that of an earlier image of this name
+                (images / f"{name}.{kind}").unlink(missing_ok=True)
+        line = Boot(command_line=boot.command_line)
+        (images / f"{name}.json").write_bytes(msgspec.json.encode(line))
         os.replace(fresh, images / f"{name}.qcow2")
         return await self.named(name)
+
+
+def _read_boot(path: Path) -> Boot:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Boot)
+    except msgspec.DecodeError as error:
+        text = f"{path} cannot be decoded: {error}; import the image again"
+        raise make_error(Code.NOT_A_TEMPLATE, text, operation="validate_template") from error
 
 
 def check_name(name: str) -> None:

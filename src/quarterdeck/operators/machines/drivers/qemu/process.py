@@ -7,7 +7,7 @@ from pathlib import Path
 from quarterdeck.kit.clock import Clock
 from quarterdeck.operators.machines.drivers.qemu import programs, qmp
 from quarterdeck.operators.machines.drivers.qemu.folder import VmFolder
-from quarterdeck.operators.machines.errors import Code, make_error
+from quarterdeck.operators.machines.errors import Code, TransientError, make_error
 
 _STEP_S = 0.02
 _STEP_MAX_S = 0.25
@@ -53,8 +53,8 @@ async def stop(at: VmFolder, uuid: str, clock: Clock) -> None:
         return
     try:
         await qmp.execute(at.path, "quit")
-    except qmp.Gone:
-        pass  # it has ended, or has just been started: looked at below
+    except (qmp.Gone, TransientError):
+        pass  # it has ended, has just been started, or hangs: looked at below
     if await _wait_end(at, uuid, clock, _QUIT_S):
         return
     if number := find_pid(at, uuid):

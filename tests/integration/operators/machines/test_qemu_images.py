@@ -1,0 +1,85 @@
+"""Images of local QEMU: what is imported with them, and what is refused."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from tests.contract.hypervisor.qemu_rig import open_rig
+from tests.contract.hypervisor.rig import make, owner_of
+
+from quarterdeck.operators.machines.drivers.qemu import process, programs, qmp
+from quarterdeck.operators.machines.drivers.qemu.folder import Boot, Folder
+from quarterdeck.operators.machines.drivers.qemu.images import Images
+from quarterdeck.operators.machines.errors import Code, HypervisorError
+from quarterdeck.operators.machines.machine import PowerAction, TemplateRef
+from quarterdeck.testing.programs import require
+
+
+@pytest.fixture
+def images(tmp_path: Path) -> Images:
+    require(programs.QEMU_IMG)
+    return Images(Folder(tmp_path / "host"))
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Path:
+    path = tmp_path / "disk.raw"
+    path.write_bytes(bytes(2 * 1024 * 1024))
+    return path
+
+
+async def test_kernel_and_command_line_are_kept_with_the_image(
+    images: Images, disk: Path, tmp_path: Path
+) -> None:
+    kernel, initrd = tmp_path / "vmlinuz", tmp_path / "initrd"
+    kernel.write_bytes(b"kernel")
+    initrd.write_bytes(b"initrd")
+    boot = Boot(kernel=str(kernel), initrd=str(initrd), command_line="console=ttyS0")
+    await images.add("linux", disk, boot)
+    found = await images.named("linux")
+    assert Path(found.boot.kernel).read_bytes() == b"kernel"
+    assert Path(found.boot.initrd).read_bytes() == b"initrd"
+    assert found.boot.command_line == "console=ttyS0"
+    by_path = await images.find(TemplateRef(image=str(found.path)))
+    assert by_path.name == "linux"
+
+
+async def test_image_without_a_kernel_replaces_one_with_a_kernel(
+    images: Images, disk: Path, tmp_path: Path
+) -> None:
+    kernel = tmp_path / "vmlinuz"
+    kernel.write_bytes(b"kernel")
+    await images.add("linux", disk, Boot(kernel=str(kernel), command_line="console=ttyS0"))
+    await images.add("linux", disk, Boot())
+    assert (await images.named("linux")).boot == Boot()
+
+
+async def test_boot_settings_that_cannot_be_read_are_reported(images: Images, disk: Path) -> None:
+    found = await images.add("linux", disk, Boot(command_line="quiet"))
+    found.path.with_suffix(".json").write_text("{")
+    with pytest.raises(HypervisorError, match=r"linux\.json cannot be decoded") as caught:
+        await images.named("linux")
+    assert caught.value.code is Code.NOT_A_TEMPLATE
+
+
+async def test_names_and_files_that_are_no_images_are_refused(
+    images: Images, disk: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(HypervisorError, match=r"invalid name of an image: .\.\./linux"):
+        await images.add("../linux", disk, Boot())
+    page = tmp_path / "page.html"
+    page.write_text("<html>")
+    with pytest.raises(HypervisorError, match="it is of no known format, 6 bytes"):
+        await images.add("linux", page, Boot())
+
+
+async def test_vm_whose_process_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(qmp, "_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(process, "_QUIT_S", 0.1)
+    async with open_rig() as rig:
+        vmid = await make(rig)
+        await rig.hypervisor.power(vmid, PowerAction.ON, owner=owner_of())
+        os.kill(rig.pid(vmid), signal.SIGSTOP)
+        await rig.hypervisor.power(vmid, PowerAction.OFF, owner=owner_of())
+        assert rig.pid(vmid) == 0
