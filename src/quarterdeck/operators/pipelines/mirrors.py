@@ -16,6 +16,7 @@ from quarterdeck.meta.objects import Object, decode
 from quarterdeck.operators.pipelines import importer
 from quarterdeck.operators.pipelines.desired import GRAFANA
 from quarterdeck.operators.pipelines.failures import to_reconcile_error
+from quarterdeck.operators.pipelines.labels import cut_to_label
 from quarterdeck.operators.pipelines.ports import CallFailed, Paused, Remote, RemoteCollector
 from quarterdeck.operators.pipelines.removal import Removal
 from quarterdeck.runtime import Context
@@ -102,7 +103,7 @@ def _get_target(discovery: PipelineDiscovery | CollectorDiscovery) -> str:
 def _mark(manifest: dict[str, Any], identity: str, discovery: Object, marks: Marks) -> None:
     metadata = manifest["metadata"]
     metadata["labels"] = {
-        marks.name: discovery.metadata.name[:63],
+        marks.name: cut_to_label(discovery.metadata.name),
         marks.namespace: discovery.metadata.namespace,
     }
     annotations = metadata.setdefault("annotations", {})

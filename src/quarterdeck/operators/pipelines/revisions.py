@@ -8,13 +8,12 @@ from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline, PipelineRevision
 from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.operators.pipelines.conditions import Reason
 from quarterdeck.operators.pipelines.desired import Desired, with_hash
+from quarterdeck.operators.pipelines.labels import cut_to_label
 from quarterdeck.operators.pipelines.ports import CallFailed, RemoteRevision
 from quarterdeck.operators.pipelines.sync_target import SyncTarget
 from quarterdeck.runtime import Context, Stalled
 from quarterdeck.telemetry.candidates import digest_contents
 from quarterdeck.telemetry.fleet.codes import Code
-
-MAX_LABEL = 63
 
 
 async def ensure_revisions(target: SyncTarget, ctx: Context[Pipeline]) -> None:
@@ -65,7 +64,7 @@ def build_revision(
         metadata=ObjectMeta(
             name=f"{pipeline.metadata.name}-{revision.id.lower()}",
             namespace=pipeline.metadata.namespace,
-            labels={PIPELINE_LABEL: pipeline.metadata.name[:MAX_LABEL]},
+            labels={PIPELINE_LABEL: cut_to_label(pipeline.metadata.name)},
         ),
         spec=PipelineRevisionSpec(
             pipeline=pipeline.metadata.name,

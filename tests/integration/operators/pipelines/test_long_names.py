@@ -1,0 +1,44 @@
+"""Names that are longer than a label: it has 63 characters, and ends with a letter or a digit."""
+
+from typing import Any
+
+from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline, PipelineDiscovery, PipelineRevision
+from quarterdeck.wire.status import NotFound
+
+NAME = "a" * 62 + "-" + "b" * 20
+LABEL = "a" * 62
+
+
+async def test_revisions_of_a_pipeline_are_kept(world: Any) -> None:
+    async with world() as at, at.operator():
+        await at.create(NAME)
+        await at.ready("Synced", NAME)
+
+        async def list_revisions() -> Any:
+            return await at.client.list(PipelineRevision, "default")
+
+        revisions = await at.until(list_revisions, within_s=1300.0)
+        assert LABEL in revisions[0].metadata.labels.values()
+
+
+async def test_mirrors_of_a_discovery_are_marked(world: Any) -> None:
+    async with world() as at, at.operator(interval_s=10.0):
+        at.fleet.put("web")
+        kind = PipelineDiscovery.KIND
+        document = {
+            "apiVersion": kind.api_version,
+            "kind": kind.kind,
+            "metadata": {"name": NAME, "namespace": "default"},
+            "spec": {},
+        }
+        await at.client.resource(kind.gvr).create(document)
+
+        async def find_mirror() -> Pipeline | None:
+            try:
+                found: Pipeline = await at.get("web")
+            except NotFound:
+                return None
+            return found
+
+        mirror = await at.until(find_mirror)
+        assert LABEL in mirror.metadata.labels.values()
