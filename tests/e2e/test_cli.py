@@ -176,7 +176,7 @@ def test_version_prints_client_and_server(run: Run, tmp_path: Path) -> None:
         ),
         pytest.param(["delete", "app"], "", 2, ["--filename"], id="delete what"),
         pytest.param(["events", "--for", "web"], "", 2, ["KIND/NAME"], id="about what"),
-        pytest.param(["cel", "1 +"], "", 1, ["1:4"], id="expression"),
+        pytest.param(["cel", "1 +"], "", 1, ["line 1, column 4"], id="expression"),
         pytest.param(["cel", "self.x", "-f", "none"], "", 2, ["none"], id="no document"),
         pytest.param(["completion", "tcsh"], "", 2, ["bash"], id="shell"),
         pytest.param(["crds", "--operators", "x"], "", 2, ["applications"], id="operator"),
