@@ -1,5 +1,6 @@
 """PipelineRevisions: the history of a pipeline on its server as objects, and rollbacks to it."""
 
+import hashlib
 from collections.abc import Sequence
 
 from quarterdeck.apis.fleetmanagement.names import PIPELINE_LABEL
@@ -14,6 +15,9 @@ from quarterdeck.operators.pipelines.sync_target import SyncTarget
 from quarterdeck.runtime import Context, Stalled
 from quarterdeck.telemetry.candidates import digest_contents
 from quarterdeck.telemetry.fleet.codes import Code
+
+_MAX_NAME = 253
+_DIGEST = 10
 
 
 async def ensure_revisions(target: SyncTarget, ctx: Context[Pipeline]) -> None:
@@ -62,7 +66,7 @@ def build_revision(
         operation = "Unspecified"
     return PipelineRevision(
         metadata=ObjectMeta(
-            name=f"{pipeline.metadata.name}-{revision.id.lower()}",
+            name=_build_name(pipeline.metadata.name, revision.id.lower()),
             namespace=pipeline.metadata.namespace,
             labels={PIPELINE_LABEL: cut_to_label(pipeline.metadata.name)},
         ),
@@ -78,6 +82,16 @@ def build_revision(
             enabled=snapshot.enabled,
         ),
     )
+
+
+def _build_name(pipeline: str, revision: str) -> str:
+    """Build the name of an object; a digest keeps names distinct that have to be cut."""
+    name = f"{pipeline}-{revision}"
+    if len(name) <= _MAX_NAME:
+        return name
+    digest = hashlib.sha256(pipeline.encode()).hexdigest()[:_DIGEST]
+    stem = pipeline[: _MAX_NAME - len(revision) - _DIGEST - 2].rstrip("-.")
+    return f"{stem}-{digest}-{revision}"
 
 
 async def roll_back(target: SyncTarget, ctx: Context[Pipeline]) -> SyncTarget:

@@ -1,6 +1,11 @@
-"""Names that are longer than a label: it has 63 characters, and ends with a letter or a digit."""
+"""Names that are longer than a label, which has 63 characters and ends with a letter or a digit.
+
+With an identifier behind it, a name may also be longer than names may be.
+"""
 
 from typing import Any
+
+import pytest
 
 from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline, PipelineDiscovery, PipelineRevision
 from quarterdeck.wire.status import NotFound
@@ -9,15 +14,17 @@ NAME = "a" * 62 + "-" + "b" * 20
 LABEL = "a" * 62
 
 
-async def test_revisions_of_a_pipeline_are_kept(world: Any) -> None:
+@pytest.mark.parametrize("name", [NAME, NAME + "c" * (253 - len(NAME))], ids=["label", "longest"])
+async def test_revisions_of_a_pipeline_are_kept(world: Any, name: str) -> None:
     async with world() as at, at.operator():
-        await at.create(NAME)
-        await at.ready("Synced", NAME)
+        await at.create(name)
+        await at.ready("Synced", name)
 
         async def list_revisions() -> Any:
             return await at.client.list(PipelineRevision, "default")
 
         revisions = await at.until(list_revisions, within_s=1300.0)
+        assert revisions[0].spec.pipeline == name
         assert LABEL in revisions[0].metadata.labels.values()
 
 
