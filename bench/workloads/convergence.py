@@ -43,7 +43,7 @@ def cases(scale: Scale, operators: Operators) -> list[Case]:
     if not isinstance(neutral, Missing):
         work = Workload(
             objects=scale.pick(40, 1_000, 2_000),
-            rates_hz=scale.pick((), (100,), (100, 300)),
+            rates_hz=scale.pick((), (100, 300), (100, 300)),
             seconds=scale.pick(0.0, 2.0, 5.0),
         )
         found += _cases(scale, operators, work, start=neutral, on=", on kube-apiserver")
