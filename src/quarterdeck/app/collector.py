@@ -6,7 +6,7 @@ from pathlib import Path
 
 from quarterdeck.agents.collector.agent import CollectorAgent
 from quarterdeck.agents.collector.buffer import DiskBuffer
-from quarterdeck.agents.collector.settings import BadSetting, CollectorSettings, read_settings
+from quarterdeck.agents.collector.settings import CollectorSettings, InvalidSetting, read_settings
 from quarterdeck.app.errors import SettingError, StartError
 from quarterdeck.app.signals import StopSignal
 from quarterdeck.client.client import Client
@@ -35,7 +35,7 @@ async def run_collector(
     clock = SystemClock()
     try:
         settings = read_settings(environment)
-    except BadSetting as error:
+    except InvalidSetting as error:
         raise SettingError(str(error)) from error
     try:
         config = load_config(kubeconfig, context=context)

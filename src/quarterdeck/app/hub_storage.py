@@ -6,7 +6,7 @@ from quarterdeck.app.clusters_settings import Settings
 from quarterdeck.app.errors import SettingError, StartError
 from quarterdeck.hubstate.errors import HubStateError
 from quarterdeck.hubstate.ports import History, StateStore
-from quarterdeck.hubstate.redis.address import BadAddress, RedisAddress
+from quarterdeck.hubstate.redis.address import InvalidAddress, RedisAddress
 from quarterdeck.kit.clock import Clock
 
 STATE_FILE = "hub.db"
@@ -22,7 +22,7 @@ def find_redis_address(settings: Settings) -> RedisAddress | None:
     if settings.redis_url:
         try:
             return RedisAddress.parse(settings.redis_url)
-        except BadAddress as error:
+        except InvalidAddress as error:
             raise SettingError(f"invalid redis_url (REDIS_URL): {error}") from error
     if not settings.redis_host:
         return None

@@ -12,7 +12,11 @@ from quarterdeck.app.simulator_file import SimulatorFile
 from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.operators.machines import ownership
 from quarterdeck.operators.machines.drivers.simulator import Simulators
-from quarterdeck.operators.machines.drivers.simulator.controls import Action, BadControl, perform
+from quarterdeck.operators.machines.drivers.simulator.controls import (
+    Action,
+    InvalidControl,
+    perform,
+)
 from quarterdeck.operators.machines.errors import Code, HypervisorError
 from quarterdeck.operators.machines.machine import (
     AccessData,
@@ -167,7 +171,7 @@ async def replay(steps: list[tuple[str, int]], path: Path) -> None:
     for step, vmid in steps:
         if step == "restart":
             simulators, hypervisor = await open_saved(path, clock)
-        with contextlib.suppress(HypervisorError, BadControl):
+        with contextlib.suppress(HypervisorError, InvalidControl):
             await perform_step(step, vmid, simulators, hypervisor)
         await clock.advance(60)
         await hypervisor.list_vms()

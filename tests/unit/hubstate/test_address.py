@@ -2,7 +2,7 @@
 
 import pytest
 
-from quarterdeck.hubstate.redis.address import BadAddress, Mode, RedisAddress, Tls
+from quarterdeck.hubstate.redis.address import InvalidAddress, Mode, RedisAddress, Tls
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,6 @@ def test_credentials_are_kept_and_not_shown() -> None:
     ],
 )
 def test_a_bad_url_says_what_is_wrong(url: str, why: str) -> None:
-    with pytest.raises(BadAddress, match=why) as caught:
+    with pytest.raises(InvalidAddress, match=why) as caught:
         RedisAddress.parse(url)
     assert "secret" not in str(caught.value)

@@ -14,7 +14,7 @@ _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
 _MIB = 1024 * 1024
 
 
-class BadSetting(ValueError):
+class InvalidSetting(ValueError):
     """Raised when a variable has a value that cannot be used; names it."""
 
 
@@ -51,17 +51,17 @@ def read_settings(environment: Mapping[str, str]) -> CollectorSettings:
     """The settings of an environment.
 
     Raises:
-        BadSetting: if a variable is missing or cannot be used.
+        InvalidSetting: if a variable is missing or cannot be used.
     """
     read = _Reader(environment)
     name = read.text("CLUSTER_NAME")
     if not name:
-        raise BadSetting(
+        raise InvalidSetting(
             "CLUSTER_NAME is not set: set it to the name of the ClusterConnection on the hub"
         )
     address = read.text("INGESTER_ADDRESS") or "ingester:9443"
     if problem := find_address_problem(address):
-        raise BadSetting(f"INGESTER_ADDRESS {problem}")
+        raise InvalidSetting(f"INGESTER_ADDRESS {problem}")
     cycles = read.number("BUFFER_SIZE", 10)
     return CollectorSettings(
         cluster_name=name,
@@ -92,7 +92,7 @@ class _Reader:
         try:
             return int(text) if text else default
         except ValueError:
-            raise BadSetting(f"{name} must be a whole number, not {text!r}") from None
+            raise InvalidSetting(f"{name} must be a whole number, not {text!r}") from None
 
     def seconds(self, name: str, default: float) -> float:
         """Whole seconds, or a duration such as 30s or 2m."""
@@ -102,13 +102,15 @@ class _Reader:
         try:
             found = float(text) if text.isdigit() else duration.parse(text) / duration.SECOND
         except duration.DurationError as error:
-            raise BadSetting(f"{name} must be seconds or a duration such as 30s: {error}") from None
+            raise InvalidSetting(
+                f"{name} must be seconds or a duration such as 30s: {error}"
+            ) from None
         if found < 1:
-            raise BadSetting(f"{name} must be at least one second, not {text!r}")
+            raise InvalidSetting(f"{name} must be at least one second, not {text!r}")
         return found
 
     def flag(self, name: str, *, default: bool) -> bool:
         text = self.text(name).lower()
         if text and text not in _TRUE + _FALSE:
-            raise BadSetting(f"{name} must be true or false, not {text!r}")
+            raise InvalidSetting(f"{name} must be true or false, not {text!r}")
         return text in _TRUE if text else default

@@ -32,7 +32,7 @@ _COUNTS = tuple(
 )
 
 
-class BadBatch(ValueError):
+class InvalidBatch(ValueError):
     """Raised when a batch can be decoded but never be stored, so that a retry is useless."""
 
 
@@ -125,7 +125,7 @@ def read_cluster(batch: MetricsBatch, at: datetime) -> Collected | None:
     """Read the cluster's own part of a batch; None if it has none.
 
     Raises:
-        BadBatch: if a part is not what it should be.
+        InvalidBatch: if a part is not what it should be.
     """
     counts = batch.cluster_metrics
     if counts is None:
@@ -160,7 +160,7 @@ def read_source(batch: CustomResourceBatch, at: datetime) -> SourceResult:
     """Read the part of a batch for one source.
 
     Raises:
-        BadBatch: if a row or an aggregation is not what it should be.
+        InvalidBatch: if a row or an aggregation is not what it should be.
     """
     rows = [_read_row(each) for each in batch.resources]
     values: dict[str, AggregationValue] = dict(batch.aggregation_values)
@@ -203,10 +203,10 @@ def _decode(data: bytes, type_: Any) -> Any:
     try:
         return msgspec.json.decode(data, type=type_)
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
-        raise BadBatch(f"a part of the batch is not valid JSON: {error}") from error
+        raise InvalidBatch(f"a part of the batch is not valid JSON: {error}") from error
 
 
 def _check_name(name: str) -> None:
     """Refuse invalid object names, because names become parts of keys."""
     if not name or ":" in name or len(name) > 253 or check_path_segment(name):
-        raise BadBatch(f"{name[:80]!r} is not a valid object name")
+        raise InvalidBatch(f"{name[:80]!r} is not a valid object name")

@@ -30,7 +30,7 @@ class Mode(enum.StrEnum):
     CLUSTER = "cluster"
 
 
-class BadAddress(ValueError):
+class InvalidAddress(ValueError):
     """Raised when a Redis URL is invalid; the message never contains the password."""
 
 
@@ -70,12 +70,12 @@ class RedisAddress(msgspec.Struct, frozen=True, kw_only=True):
         """Parse a URL.
 
         Raises:
-            BadAddress: if it is invalid; the message names the part.
+            InvalidAddress: if it is invalid; the message names the part.
         """
         scheme, _, rest = url.partition("://")
         base, _, mode = scheme.partition("+")
         if base not in ("redis", "rediss") or mode not in ("", "sentinel", "cluster") or not rest:
-            raise BadAddress(
+            raise InvalidAddress(
                 "a Redis URL must begin with redis://, redis+sentinel:// or redis+cluster://;"
                 " with rediss in place of redis for TLS"
             )
@@ -86,13 +86,13 @@ class RedisAddress(msgspec.Struct, frozen=True, kw_only=True):
         options = dict(parse_qsl(parts.query))
         if unknown := set(options) - set(_OPTIONS):
             known = ", ".join(sorted(_OPTIONS))
-            raise BadAddress(
+            raise InvalidAddress(
                 f"unknown option {sorted(unknown)[0]!r} in the Redis URL: must be one of {known}"
             )
         path = [unquote(part) for part in parts.path.split("/") if part]
         master = path.pop(0) if chosen is Mode.SENTINEL and path else ""
         if chosen is Mode.SENTINEL and not master:
-            raise BadAddress(
+            raise InvalidAddress(
                 "a redis+sentinel URL must name the master: redis+sentinel://host/master"
             )
         return cls(
@@ -114,11 +114,11 @@ def _parse_hosts(text: str, default: int) -> tuple[tuple[str, int], ...]:
             where = urlsplit(f"//{part}")
             host, port = where.hostname, where.port
         except ValueError as error:
-            raise BadAddress(
+            raise InvalidAddress(
                 f"{part!r} in the Redis URL is not a host and port: {error}"
             ) from error
         if not host:
-            raise BadAddress(f"{part!r} in the Redis URL has no host")
+            raise InvalidAddress(f"{part!r} in the Redis URL has no host")
         found.append((host, port or default))
     return tuple(found)
 
@@ -127,18 +127,20 @@ def _parse_database(path: list[str], mode: Mode) -> int:
     if not path:
         return 0
     if len(path) > 1 or not path[0].isdigit():
-        raise BadAddress(f"the path of the Redis URL must be a database number, not {path!r}")
+        raise InvalidAddress(f"the path of the Redis URL must be a database number, not {path!r}")
     if mode is Mode.CLUSTER and path[0] != "0":
-        raise BadAddress(f"the database must be 0 for redis+cluster, not {path[0]}")
+        raise InvalidAddress(f"the database must be 0 for redis+cluster, not {path[0]}")
     return int(path[0])
 
 
 def _count_replicas(options: Mapping[str, str], mode: Mode) -> int:
     text = options.get("replicas", "0")
     if not text.isdecimal() or int(text) > 16:
-        raise BadAddress(f"replicas in the Redis URL must be a number from 0 to 16, not {text!r}")
+        raise InvalidAddress(
+            f"replicas in the Redis URL must be a number from 0 to 16, not {text!r}"
+        )
     if mode is Mode.CLUSTER and int(text):
-        raise BadAddress("replicas in the Redis URL cannot be used with redis+cluster")
+        raise InvalidAddress("replicas in the Redis URL cannot be used with redis+cluster")
     return int(text)
 
 

@@ -42,7 +42,7 @@ _DIGEST = 10
 _MAX_JOB_NAME = 63
 
 
-class BadName(NamedTuple):
+class InvalidName(NamedTuple):
     """The reason why the name of a child object is invalid."""
 
     message: str
@@ -71,11 +71,11 @@ def build_label_value(name: str) -> str:
     return f"{name[: _MAX_LABEL - _DIGEST - 1].rstrip('-.')}-{_digest(name.encode())}"
 
 
-def check_names(app: Application) -> BadName | None:
+def check_names(app: Application) -> InvalidName | None:
     """Check that Kubernetes accepts the names of the children; None if it does."""
     name = app.metadata.name
     if app.spec.ports and (len(name) > 63 or "." in name or not name[:1].isalpha()):
-        return BadName(
+        return InvalidName(
             f"spec.ports requires a Service named {name!r}, but the name of a Service has at "
             "most 63 "
             "letters, digits and '-' and starts with a letter: rename the application, "

@@ -13,7 +13,7 @@ from quarterdeck.operators.machines.conditions import PROVISIONING, Reason
 from quarterdeck.operators.machines.errors import Code, HypervisorError
 from quarterdeck.operators.machines.machine_context import SOON, Machine
 from quarterdeck.operators.machines.machinespec import build_request, choose_network
-from quarterdeck.operators.machines.plan.addresses import BadPool, choose_address
+from quarterdeck.operators.machines.plan.addresses import InvalidPool, choose_address
 from quarterdeck.operators.machines.plan.claim import Step
 from quarterdeck.operators.machines.plan.placement import NodeRules, choose_node, compute_rooms
 from quarterdeck.operators.machines.recipe_checks import (
@@ -133,7 +133,7 @@ def _choose_address(
         return ""
     try:
         address = choose_address(network.static_config, allocations.addresses)
-    except BadPool as error:
+    except InvalidPool as error:
         raise Stalled(Reason.TEMPLATE_INVALID, str(error)) from error
     if not address:
         raise Waiting(

@@ -10,7 +10,7 @@ from quarterdeck.operators.machines import ownership
 from quarterdeck.operators.machines.allocations import Allocations
 from quarterdeck.operators.machines.claim_booting import become_ready
 from quarterdeck.operators.machines.claim_failures import Failed, Retry
-from quarterdeck.operators.machines.cloudinit import BadCloudInit, build_seed, needs_seed
+from quarterdeck.operators.machines.cloudinit import InvalidCloudInit, build_seed, needs_seed
 from quarterdeck.operators.machines.conditions import (
     POWERED_ON,
     PROVISIONING,
@@ -228,7 +228,7 @@ async def seed(machine: Machine, recipe: Recipe) -> RequeueAfter:
     try:
         more = await _invite(machine, recipe)
         data = build_seed(machine.claim, recipe.template, recipe.cluster, more=more)
-    except BadCloudInit as error:
+    except InvalidCloudInit as error:
         raise Failed(Reason.TEMPLATE_INVALID, str(error)) from error
     ref, owner = machine.ref, machine.owner
     try:

@@ -21,7 +21,7 @@ HEADER = "#cloud-config\n"
 _VARIABLE = re.compile(r"\$\{([A-Za-z]+)\}")
 
 
-class BadCloudInit(ValueError):
+class InvalidCloudInit(ValueError):
     """Raised when a text of the template is not cloud-init; the message names text and cause."""
 
 
@@ -45,7 +45,7 @@ def build_seed(
     """Build the three documents; `more` is the bootstrap's part of the user data.
 
     Raises:
-        BadCloudInit: if a text of the template cannot be used.
+        InvalidCloudInit: if a text of the template cannot be used.
     """
     given = template.spec.cloud_init or CloudInitSpec()
     known = build_variables(claim, template, cluster)
@@ -68,7 +68,7 @@ def check_documents(given: CloudInitSpec) -> None:
     """Check the template's documents with a placeholder in place of each ${NAME}.
 
     Raises:
-        BadCloudInit: if one cannot be used.
+        InvalidCloudInit: if one cannot be used.
     """
     for field, text in (
         ("userData", given.user_data),
@@ -157,9 +157,9 @@ def _read(field: str, text: str, known: Mapping[str, str]) -> dict[str, Any]:
     try:
         found = yaml.load(_substitute(text, known))
     except yaml.YamlError as error:
-        raise BadCloudInit(f"spec.{field} is not YAML: {error}") from error
+        raise InvalidCloudInit(f"spec.{field} is not YAML: {error}") from error
     if not isinstance(found, dict):
-        raise BadCloudInit(f"spec.{field} must be a map, such as a cloud-config document")
+        raise InvalidCloudInit(f"spec.{field} must be a map, such as a cloud-config document")
     return found
 
 

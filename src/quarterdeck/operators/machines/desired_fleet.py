@@ -62,7 +62,7 @@ def _is_active(budget: DisruptionBudget, now: datetime) -> bool:
         return True
     try:
         return cron.is_active(budget.schedule, parse_seconds(budget.duration) or 60.0, now)
-    except cron.BadSchedule:
+    except cron.InvalidSchedule:
         return True
 
 

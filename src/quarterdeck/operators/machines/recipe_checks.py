@@ -12,8 +12,8 @@ from quarterdeck.apis.hypervisor.bootstrap import Attestation, Bootstrap
 from quarterdeck.apis.hypervisor.shape import MachineNetwork, MachineResources
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
 from quarterdeck.kit.ip_address import parse_address
-from quarterdeck.operators.machines.cloudinit import BadCloudInit, check_documents
-from quarterdeck.operators.machines.plan.addresses import BadPool, check_pool
+from quarterdeck.operators.machines.cloudinit import InvalidCloudInit, check_documents
+from quarterdeck.operators.machines.plan.addresses import InvalidPool, check_pool
 from quarterdeck.operators.machines.sizes import parse_bytes
 
 LAST_REGISTER = 23
@@ -33,7 +33,7 @@ def find_template_mistake(template: HypervisorMachineTemplate) -> str:
         return mistake
     try:
         check_documents(spec.cloud_init)
-    except BadCloudInit as error:
+    except InvalidCloudInit as error:
         return str(error)
     return ""
 
@@ -54,7 +54,7 @@ def find_network_mistake(network: MachineNetwork | None, field: str) -> str:
         return f"{field} has no address: set {field}.pool or {field}.ip"
     try:
         check_pool(static)
-    except BadPool as error:
+    except InvalidPool as error:
         return f"{field.removesuffix('network.staticConfig')}{error}"
     if static.gateway and parse_address(static.gateway) is None:
         return f"{field}.gateway: {static.gateway!r} must be an IP address such as 10.0.0.1"

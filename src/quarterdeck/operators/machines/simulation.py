@@ -20,7 +20,7 @@ from quarterdeck.meta.identity import Key
 from quarterdeck.operators.machines.drivers.simulator import Simulators
 from quarterdeck.operators.machines.drivers.simulator.controls import (
     Action,
-    BadControl,
+    InvalidControl,
     parse_actions,
     parse_rules,
     parse_settings,
@@ -48,8 +48,8 @@ class Controls:
         try:
             self._take_over(record, world)
             actions = parse_actions(_read(record, "actions"))
-        except BadControl as error:
-            ctx.event("BadControl", str(error), warning=True)
+        except InvalidControl as error:
+            ctx.event("InvalidControl", str(error), warning=True)
             return
         for action in _choose_new(world, record.key, actions):
             self._perform(world, action, ctx)
@@ -60,8 +60,8 @@ class Controls:
         """Perform an action; a failure is reported, and the others continue."""
         try:
             perform(world, action)
-        except BadControl as error:
-            ctx.event("BadControl", str(error), warning=True)
+        except InvalidControl as error:
+            ctx.event("InvalidControl", str(error), warning=True)
         else:
             ctx.log.info("simulator action done", action=action.action, id=action.id)
 
@@ -101,4 +101,4 @@ def _read(record: ConfigRecord, key: str) -> Any:
     try:
         return yaml.load(record.data[key]) if key in record.data else None
     except yaml.YamlError as error:
-        raise BadControl(f"data.{key} is not YAML: {error}") from error
+        raise InvalidControl(f"data.{key} is not YAML: {error}") from error

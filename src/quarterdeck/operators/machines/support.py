@@ -17,7 +17,7 @@ from quarterdeck.operators.machines.invitation import (
     MIN_TOKEN_S,
     needs_token,
 )
-from quarterdeck.operators.machines.plan.cron import BadSchedule, parse_schedule
+from quarterdeck.operators.machines.plan.cron import InvalidSchedule, parse_schedule
 from quarterdeck.operators.machines.sizes import parse_seconds
 
 
@@ -101,7 +101,7 @@ def _find_bad_schedules(fleet: Fleet) -> Iterator[str]:
         try:
             if budget.schedule:
                 parse_schedule(budget.schedule)
-        except BadSchedule as error:
+        except InvalidSchedule as error:
             yield f"spec.disruption.budgets[{index}].schedule ({error}; the budget always applies)"
 
 

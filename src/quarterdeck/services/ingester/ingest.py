@@ -17,7 +17,7 @@ from quarterdeck.hubstate.errors import HistoryUnavailable, HubStateError
 from quarterdeck.hubstate.notices import plan_notice
 from quarterdeck.hubstate.ports import History, Sample, StateStore
 from quarterdeck.hubstate.push import tokens
-from quarterdeck.hubstate.push.batches import BadBatch, read_cluster, read_source
+from quarterdeck.hubstate.push.batches import InvalidBatch, read_cluster, read_source
 from quarterdeck.hubstate.writes import SetValue, Write
 from quarterdeck.inventory.push.messages import Ack, MetricsBatch
 from quarterdeck.kit import json
@@ -66,7 +66,7 @@ class Ingest:
         before = self.duplicates
         try:
             ack = await self._ingest(cluster, token_hash, batch)
-        except BadBatch as error:
+        except InvalidBatch as error:
             return self.refuse(batch.batch_id, str(error))
         except HubStateError as error:
             self.metrics.count_batch("failed")
@@ -83,7 +83,7 @@ class Ingest:
 
     async def _ingest(self, cluster: str, token_hash: str, batch: MetricsBatch) -> Ack:
         if batch.cluster_name not in ("", cluster):
-            raise BadBatch(
+            raise InvalidBatch(
                 f"the batch names cluster {batch.cluster_name[:80]!r}, but the collector is "
                 f"registered as {cluster!r}"
             )
@@ -167,7 +167,7 @@ class _BatchPlan:
         """Decode everything, before anything is written.
 
         Raises:
-            BadBatch: if a part cannot be stored.
+            InvalidBatch: if a part cannot be stored.
         """
         self._collected = read_cluster(self._batch, self.at)
         if self._collected is not None:

@@ -21,7 +21,7 @@ _STATES: dict[str, JobState] = {
 }
 
 
-class BadDelivery(ValueError):
+class InvalidDelivery(ValueError):
     """Raised when a delivery is invalid; the message names the field."""
 
 
@@ -74,12 +74,12 @@ def parse_event(body: bytes, now: str) -> JobEvent | None:
     """Parse a `workflow_job` delivery; None for actions that are not used.
 
     Raises:
-        BadDelivery: if it is not such a delivery.
+        InvalidDelivery: if it is not such a delivery.
     """
     try:
         payload = msgspec.json.decode(body, type=_Payload)
     except json.UNREADABLE as error:
-        raise BadDelivery(str(error)) from error
+        raise InvalidDelivery(str(error)) from error
     status = _STATES.get(payload.action)
     if status is None:
         return None

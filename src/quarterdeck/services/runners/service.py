@@ -10,7 +10,7 @@ from quarterdeck.kit import http, json, rfc3339
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.redaction import Secret
 from quarterdeck.services.runners import events
-from quarterdeck.services.runners.events import BadDelivery, JobEvent
+from quarterdeck.services.runners.events import InvalidDelivery, JobEvent
 from quarterdeck.services.runners.matching import can_serve
 from quarterdeck.services.runners.record import write_job
 from quarterdeck.wire.status import ApiError, NotFound
@@ -69,7 +69,7 @@ class RunnerWebhooks:
             return _answer(202, f"{kind or 'an unnamed event'} is ignored")
         try:
             event = events.parse_event(body, rfc3339.format_time(self._clock.now()))
-        except BadDelivery as error:
+        except InvalidDelivery as error:
             self._count(kind, "invalid")
             return _answer(400, f"not a workflow_job delivery: {error}")
         if event is None:

@@ -59,7 +59,7 @@ async def test_control_that_makes_no_sense_is_reported() -> None:
         await control(world, actions="[{id: a1, action: dance}]")
 
         async def reported() -> bool:
-            return "BadControl" in await world.events()
+            return "InvalidControl" in await world.events()
 
         await world.until(reported)
 

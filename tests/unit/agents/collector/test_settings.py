@@ -2,7 +2,7 @@
 
 import pytest
 
-from quarterdeck.agents.collector.settings import BadSetting, read_settings
+from quarterdeck.agents.collector.settings import InvalidSetting, read_settings
 
 
 def test_defaults_are_safe() -> None:
@@ -29,7 +29,7 @@ def test_intervals_are_seconds_or_durations(text: str, seconds: float) -> None:
     ],
 )
 def test_values_that_cannot_be_used_name_their_variable(name: str, text: str) -> None:
-    with pytest.raises(BadSetting, match=name):
+    with pytest.raises(InvalidSetting, match=name):
         read_settings({"CLUSTER_NAME": "east", name: text})
 
 

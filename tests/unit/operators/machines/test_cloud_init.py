@@ -15,7 +15,7 @@ from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
 from quarterdeck.apis.hypervisor.references import ObjectReference
 from quarterdeck.kit import json, yaml
 from quarterdeck.meta.objects import ObjectMeta, decode
-from quarterdeck.operators.machines.cloudinit import BadCloudInit, build_seed
+from quarterdeck.operators.machines.cloudinit import InvalidCloudInit, build_seed
 from quarterdeck.operators.machines.machine import CloudInit
 
 
@@ -97,5 +97,5 @@ def test_dhcp_sends_what_the_template_asks_for() -> None:
     ],
 )
 def test_texts_that_are_no_cloud_config_are_refused(text: str, message: str) -> None:
-    with pytest.raises(BadCloudInit, match=message):
+    with pytest.raises(InvalidCloudInit, match=message):
         build(cloudInit={"userData": text})

@@ -14,7 +14,7 @@ from quarterdeck.operators.machines.cloudinit import merge
 from quarterdeck.operators.machines.errors import Code, HypervisorError, make_error
 from quarterdeck.operators.machines.machine import Node, Owner, Power, VMInfo
 from quarterdeck.operators.machines.plan import cron
-from quarterdeck.operators.machines.plan.addresses import BadPool, choose_address
+from quarterdeck.operators.machines.plan.addresses import InvalidPool, choose_address
 from quarterdeck.operators.machines.plan.claim import (
     DeleteAction,
     Verdict,
@@ -87,7 +87,7 @@ def test_addresses_come_from_the_pool_in_order() -> None:
 
 @pytest.mark.parametrize("entry", ["10.0.0.9", "x/24", "10.0.0.9-10.0.0.1/24", "10.0.0.1/99"])
 def test_bad_pool_entry_is_named(entry: str) -> None:
-    with pytest.raises(BadPool, match="pool"):
+    with pytest.raises(InvalidPool, match="pool"):
         choose_address(StaticNetwork(pool=(entry,)), frozenset())
 
 
@@ -110,7 +110,7 @@ def test_schedules_are_active_for_their_duration(schedule: str, active: bool) ->
 
 @pytest.mark.parametrize("schedule", ["", "* * * *", "61 * * * *", "a * * * *", "*/0 * * * *"])
 def test_bad_schedule_is_refused(schedule: str) -> None:
-    with pytest.raises(cron.BadSchedule):
+    with pytest.raises(cron.InvalidSchedule):
         cron.parse_schedule(schedule)
 
 

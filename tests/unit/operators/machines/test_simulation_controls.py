@@ -8,7 +8,7 @@ from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.operators.machines.drivers.simulator import Simulators
 from quarterdeck.operators.machines.drivers.simulator.controls import (
-    BadControl,
+    InvalidControl,
     parse_actions,
     parse_rules,
     parse_settings,
@@ -53,7 +53,7 @@ async def test_action_that_fails_is_reported_once_and_holds_up_no_other() -> Non
     simulators = Simulators(VirtualClock())
     node = simulators.get(DEFAULT_ENDPOINT).nodes["sim-1"]
     told = await control(simulators, KILL, WRONG)
-    assert told == ["BadControl: VM 'nobody' not found; available: none"]
+    assert told == ["InvalidControl: VM 'nobody' not found; available: none"]
     assert not node.is_online
     assert await control(simulators, KILL, WRONG, REVIVE) == []
     assert node.is_online
@@ -86,7 +86,7 @@ async def test_restart_repeats_no_action() -> None:
     ],
 )
 def test_wrong_timing_is_refused(document: object, message: str) -> None:
-    with pytest.raises(BadControl, match=message):
+    with pytest.raises(InvalidControl, match=message):
         parse_settings(document, SETTINGS)
 
 
@@ -105,14 +105,14 @@ def test_timing_changes_only_what_it_names() -> None:
     ],
 )
 def test_wrong_actions_are_refused(document: object, message: str) -> None:
-    with pytest.raises(BadControl, match=message):
+    with pytest.raises(InvalidControl, match=message):
         parse_actions(document)
 
 
 def test_wrong_rules_are_refused() -> None:
-    with pytest.raises(BadControl, match=r"rules\[1\].op: unknown value 'fly'"):
+    with pytest.raises(InvalidControl, match=r"rules\[1\].op: unknown value 'fly'"):
         parse_rules([{"op": "clone_vm"}, {"op": "fly"}])
-    with pytest.raises(BadControl, match="Expected `object`"):
+    with pytest.raises(InvalidControl, match="Expected `object`"):
         parse_rules([5])
     assert parse_rules(None) == ()
 
@@ -148,4 +148,4 @@ async def test_nodes_that_run_are_not_revived() -> None:
     assert await control(simulators, REVIVE) == []
     assert vm.power is Power.RUNNING
     told = await control(simulators, "{id: a9, action: kill-node, node: sim-9}")
-    assert told == ["BadControl: node 'sim-9' not found; available: sim-1, sim-2, sim-3"]
+    assert told == ["InvalidControl: node 'sim-9' not found; available: sim-1, sim-2, sim-3"]

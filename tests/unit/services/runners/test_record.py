@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from quarterdeck.apis.hypervisor.jobs import Job, read_jobs
 from quarterdeck.services.runners.events import (
-    BadDelivery,
+    InvalidDelivery,
     is_signature,
     is_signed,
     parse_event,
@@ -90,11 +90,11 @@ def test_delivery_is_read() -> None:
     ],
 )
 def test_unreadable_deliveries_are_refused(body: bytes) -> None:
-    with pytest.raises(BadDelivery):
+    with pytest.raises(InvalidDelivery):
         parse_event(body, STAMP)
 
 
 @given(st.binary(max_size=200))
 def test_random_bytes_are_refused(body: bytes) -> None:
-    with pytest.raises(BadDelivery):
+    with pytest.raises(InvalidDelivery):
         parse_event(body, STAMP)

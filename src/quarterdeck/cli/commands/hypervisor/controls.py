@@ -15,7 +15,7 @@ async def change_controls(
     """Let `change` alter the controls, and write them; returns what they are then."""
     from quarterdeck.apis.core.config import ConfigMap
     from quarterdeck.kit import yaml
-    from quarterdeck.operators.machines.drivers.simulator.controls import BadControl
+    from quarterdeck.operators.machines.drivers.simulator.controls import InvalidControl
     from quarterdeck.wire.status import NotFound
 
     async with connect(kubeconfig, context) as client:
@@ -30,7 +30,7 @@ async def change_controls(
         before = yaml.dump(controls)
         try:
             change(controls)
-        except BadControl as error:
+        except InvalidControl as error:
             raise CommandError(str(error), REFUSED) from error
         if yaml.dump(controls) != before:
             data = {

@@ -8,7 +8,7 @@ from quarterdeck.apis.hypervisor.shape import StaticNetwork
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
-class BadPool(ValueError):
+class InvalidPool(ValueError):
     """Raised when an entry of a pool is neither an address nor a range."""
 
 
@@ -16,7 +16,7 @@ def choose_address(static: StaticNetwork, taken: frozenset[str]) -> str:
     """The first free address, with prefix length; empty if there is none.
 
     Raises:
-        BadPool: naming the entry that cannot be read.
+        InvalidPool: naming the entry that cannot be read.
     """
     used = {address.partition("/")[0] for address in taken}
     for address in list_addresses(static):
@@ -29,7 +29,7 @@ def check_pool(static: StaticNetwork) -> None:
     """Check every entry without expanding ranges.
 
     Raises:
-        BadPool: naming the entry that cannot be read.
+        InvalidPool: naming the entry that cannot be read.
     """
     for entry in _list_entries(static):
         _read(entry)
@@ -51,7 +51,7 @@ def _read(entry: str) -> tuple[Address, Address, str]:
     try:
         return _parse(entry.replace(" ", ""))
     except ValueError as error:
-        raise BadPool(f"network.staticConfig.pool: {entry!r}: {error}") from error
+        raise InvalidPool(f"network.staticConfig.pool: {entry!r}: {error}") from error
 
 
 def _parse(entry: str) -> tuple[Address, Address, str]:

@@ -20,7 +20,7 @@ _NAMES = {
 }
 
 
-class BadSchedule(ValueError):
+class InvalidSchedule(ValueError):
     """Raised when a text is not a schedule; names the field."""
 
 
@@ -29,11 +29,11 @@ def parse_schedule(text: str) -> tuple[frozenset[int], ...]:
     """The minutes, hours, days, months and weekdays of a schedule.
 
     Raises:
-        BadSchedule: naming the field that cannot be read.
+        InvalidSchedule: naming the field that cannot be read.
     """
     fields = _NAMES.get(text.strip(), text).split()
     if len(fields) != len(_LIMITS):
-        raise BadSchedule(f"schedule {text!r} has {len(fields)} fields, not 5")
+        raise InvalidSchedule(f"schedule {text!r} has {len(fields)} fields, not 5")
     parsed = [_parse_field(field, *limits) for field, limits in zip(fields, _LIMITS, strict=True)]
     parsed[4] = frozenset(day % 7 for day in parsed[4])
     return tuple(parsed)
@@ -43,7 +43,7 @@ def is_active(text: str, duration_s: float, now: datetime) -> bool:
     """Whether a schedule was due less than `duration_s` ago.
 
     Raises:
-        BadSchedule: if the text is not a schedule.
+        InvalidSchedule: if the text is not a schedule.
     """
     schedule = parse_schedule(text)
     moment = now.replace(second=0, microsecond=0)
@@ -83,8 +83,8 @@ def _parse_field(text: str, low: int, high: int) -> frozenset[int]:
                 start = int(first)
                 end = int(last) if last else (high if step_text else start)
         except ValueError:
-            raise BadSchedule(f"schedule field {text!r}: {part!r} is not a number") from None
+            raise InvalidSchedule(f"schedule field {text!r}: {part!r} is not a number") from None
         if not (low <= start <= end <= high and step > 0):
-            raise BadSchedule(f"schedule field {text!r}: {part!r} is not within {low}-{high}")
+            raise InvalidSchedule(f"schedule field {text!r}: {part!r} is not within {low}-{high}")
         found.update(range(start, end + 1, step))
     return frozenset(found)

@@ -32,7 +32,7 @@ ActionName = Literal[
 ACTIONS: tuple[str, ...] = get_args(ActionName)
 
 
-class BadControl(ValueError):
+class InvalidControl(ValueError):
     """Raised when a control cannot be carried out; the message has the cause."""
 
 
@@ -52,7 +52,7 @@ def parse_rules(document: Any) -> tuple[FailureRule, ...]:
     """Failure rules from plain data.
 
     Raises:
-        BadControl: naming the field.
+        InvalidControl: naming the field.
     """
     operations = ("*", *list_operations())
     for index, each in enumerate(document if isinstance(document, list) else ()):
@@ -72,13 +72,13 @@ def parse_actions(document: Any) -> tuple[Action, ...]:
     """Actions from plain data.
 
     Raises:
-        BadControl: naming the field.
+        InvalidControl: naming the field.
     """
     for index, each in enumerate(document if isinstance(document, list) else ()):
         if isinstance(each, dict):
             _check_choice(f"actions[{index}].action", each.get("action"), ACTIONS)
             if each.get("action") == "rename" and not each.get("value"):
-                raise BadControl(f"actions[{index}].value is empty: a VM needs a name")
+                raise InvalidControl(f"actions[{index}].value is empty: a VM needs a name")
     return _convert(document or [], tuple[Action, ...])
 
 
@@ -86,21 +86,21 @@ def parse_settings(document: Any, settings: SimulatorSettings) -> SimulatorSetti
     """Settings with changed latencies, from plain data: `latencies`, `scale`, `boot_s`.
 
     Raises:
-        BadControl: naming the field.
+        InvalidControl: naming the field.
     """
     allowed = {"latencies", "scale", "boot_s"}
     if not isinstance(document, dict) or not set(document) <= allowed:
-        raise BadControl(f"timing must be a map with {', '.join(sorted(allowed))} only")
+        raise InvalidControl(f"timing must be a map with {', '.join(sorted(allowed))} only")
     plain, changed = msgspec.to_builtins(settings), document.get("latencies", {})
     if not isinstance(changed, dict):
-        raise BadControl("latencies must be a map of operations to ranges of seconds")
+        raise InvalidControl("latencies must be a map of operations to ranges of seconds")
     latencies = {**plain["latencies"], **changed}
     found = _convert({**plain, **document, "latencies": latencies}, SimulatorSettings)
     if not 0 <= found.scale < math.inf:
-        raise BadControl(f"scale: {found.scale} must be at least 0")
+        raise InvalidControl(f"scale: {found.scale} must be at least 0")
     for name, (low, high) in {"boot_s": found.boot_s, **found.latencies}.items():
         if not 0 <= low <= high < math.inf:
-            raise BadControl(f"{name}: {low}-{high} must be a range of seconds, such as 1-3")
+            raise InvalidControl(f"{name}: {low}-{high} must be a range of seconds, such as 1-3")
     return found
 
 
@@ -108,7 +108,7 @@ def perform(world: Simulator, action: Action) -> None:
     """Perform an action.
 
     Raises:
-        BadControl: if it names a node or VM that does not exist.
+        InvalidControl: if it names a node or VM that does not exist.
     """
     match action.action:
         case "kill-node":
@@ -148,7 +148,7 @@ def _revive(world: Simulator, name: str) -> None:
 
 def _find_node(world: Simulator, name: str) -> Any:
     if name not in world.nodes:
-        raise BadControl(f"node {name!r} not found; available: {', '.join(world.nodes)}")
+        raise InvalidControl(f"node {name!r} not found; available: {', '.join(world.nodes)}")
     return world.nodes[name]
 
 
@@ -157,16 +157,16 @@ def _find_vm(world: Simulator, name: str) -> SimulatedVM:
         if not vm.is_template and name in (vm.name, str(vm.id)):
             return vm
     names = sorted(vm.name for vm in world.vms.values() if not vm.is_template)
-    raise BadControl(f"VM {name!r} not found; available: {', '.join(names) or 'none'}")
+    raise InvalidControl(f"VM {name!r} not found; available: {', '.join(names) or 'none'}")
 
 
 def _check_choice(field: str, value: object, choices: Sequence[str]) -> None:
     if isinstance(value, str) and value not in choices:
-        raise BadControl(f"{field}: unknown value {value!r}; available: {', '.join(choices)}")
+        raise InvalidControl(f"{field}: unknown value {value!r}; available: {', '.join(choices)}")
 
 
 def _convert(document: Any, type_: type[T]) -> T:
     try:
         return msgspec.convert(document, type_)
     except msgspec.ValidationError as error:
-        raise BadControl(str(error)) from error
+        raise InvalidControl(str(error)) from error
