@@ -1,6 +1,6 @@
 // The address bar is the state: every view, filter and tab is a link.
 
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 
 const listeners = new Set<() => void>();
 
@@ -38,9 +38,10 @@ function read(): Place {
   return { path, parts, query: new URLSearchParams(location.search) };
 }
 
+/** The current place. It subscribes before the first paint, so that no change of the address is missed. */
 export function usePlace(): Place {
   const [place, setPlace] = useState(read);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const listener = () => setPlace(read());
     listeners.add(listener);
     return () => {

@@ -55,7 +55,6 @@ def test_many_clusters_and_objects_are_scrolled(
     assert page.locator(".card").count() < 60
     page.goto(f"{link.partition('/login')[0]}/objects/core/v1/configmaps")
     final = page.get_by_role("link", name=f"object-{objects - 1:05}")
-    expect(page.get_by_role("link", name="object-00000")).to_be_visible()
     page.get_by_label("Filter", exact=True).fill("object-")
     expect(page.get_by_test_id("count")).to_have_text(f"{objects:,} objects")
     chromium.start_tracing(page=page, categories=["toplevel"])

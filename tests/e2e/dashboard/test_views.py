@@ -90,6 +90,24 @@ def test_missing_object_offers_nothing_to_do(page: Page, demo: Demo) -> None:
     expect(page.get_by_role("main").get_by_role("link", name="YAML")).to_have_count(0)
 
 
+TYPE_AT_ONCE = """
+new MutationObserver((_, observer) => {
+  const input = document.querySelector('input[aria-label="Filter"]');
+  if (!input) return;
+  observer.disconnect();
+  input.value = "none-of-them";
+  input.dispatchEvent(new Event("input", { bubbles: true }));
+}).observe(document, { childList: true, subtree: true });
+"""
+"""Types into the filter as soon as it is in the document, before the browser has painted it."""
+
+
+def test_a_filter_counts_from_its_first_moment(page: Page, demo: Demo) -> None:
+    page.add_init_script(TYPE_AT_ONCE)
+    page.goto(f"{demo.url}/objects/core/v1/configmaps")
+    expect(page.get_by_text("No object matches the filter")).to_be_visible()
+
+
 def test_the_keyboard_goes_everywhere(page: Page, demo: Demo) -> None:
     visit(page, demo, "/", "Overview", "attention")
     for _ in range(5):  # the second key counts only soon after the first: a busy machine is late

@@ -1,6 +1,6 @@
 // The namespace that lists are limited to. Somebody who may not list everywhere chooses one.
 
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 
 const KEY = "quarterdeck-namespace";
 const listeners = new Set<() => void>();
@@ -19,7 +19,7 @@ export function setScope(namespace: string): void {
 
 export function useScope(): string {
   const [scope, set] = useState(current);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const listener = () => set(current);
     listeners.add(listener);
     return () => {
