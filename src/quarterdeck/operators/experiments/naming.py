@@ -9,6 +9,7 @@ name that would be too long is cut and gets the same hash.
 import hashlib
 
 from quarterdeck.apis.experiments.v1alpha1 import GROUP, Experiment
+from quarterdeck.meta.short_names import append_hash, shorten_name
 
 HOME = "experiments"
 """The namespace whose experiments get plain names."""
@@ -29,15 +30,14 @@ MAX_GKE = 40
 GKE_PREFIX = "illm-"
 XR_SUFFIX = 6
 """A dash and five random characters, which Crossplane adds to a claim's name."""
-_HASH = 8
 
 
 def build_base_name(experiment: Experiment) -> str:
     """The prefix of all names of an experiment."""
     namespace, name = experiment.key
     if namespace == HOME:
-        return shorten(name, MAX_BASE, salt=f"{namespace}/{name}")
-    return _with_hash(name, MAX_BASE, salt=f"{namespace}/{name}")
+        return shorten_name(name, MAX_BASE, salt=f"{namespace}/{name}")
+    return append_hash(name, MAX_BASE, salt=f"{namespace}/{name}")
 
 
 def build_cluster_name(experiment: Experiment, target: str, *, limit: int, attempt: int = 0) -> str:
@@ -45,14 +45,14 @@ def build_cluster_name(experiment: Experiment, target: str, *, limit: int, attem
     suffix = f"-r{attempt}" if attempt else ""
     plain = f"{build_base_name(experiment)}-{target}"
     namespace, name = experiment.key
-    return shorten(plain, limit - len(suffix), salt=f"{namespace}/{name}/{target}") + suffix
+    return shorten_name(plain, limit - len(suffix), salt=f"{namespace}/{name}/{target}") + suffix
 
 
 def build_application_name(experiment: Experiment, target: str, part: str = "") -> str:
     """The name of an Application; `part` is a component or a layer."""
     plain = "-".join(filter(None, (build_base_name(experiment), target, part)))
     namespace, name = experiment.key
-    return shorten(plain, MAX_LABEL, salt=f"{namespace}/{name}/{target}/{part}")
+    return shorten_name(plain, MAX_LABEL, salt=f"{namespace}/{name}/{target}/{part}")
 
 
 def build_workflow_name(experiment: Experiment, *, repeat: int = 0, attempt: int = 0) -> str:
@@ -60,7 +60,7 @@ def build_workflow_name(experiment: Experiment, *, repeat: int = 0, attempt: int
     number = f"-{repeat + 1}" if repeat else ""
     again = f"-r{attempt}" if attempt else ""
     plain = f"{build_base_name(experiment)}-validation{number}{again}"
-    return shorten(plain, MAX_LABEL, salt="/".join(experiment.key))
+    return shorten_name(plain, MAX_LABEL, salt="/".join(experiment.key))
 
 
 def build_cluster_secret_name(cluster: str) -> str:
@@ -76,7 +76,7 @@ def build_kubeconfig_secret_name(experiment: Experiment, target: str) -> str:
 def build_job_name(experiment: Experiment) -> str:
     """The name of the Job after the run."""
     plain = f"{experiment.metadata.name}-post-run"
-    return shorten(plain, MAX_LABEL, salt="/".join(experiment.key))
+    return shorten_name(plain, MAX_LABEL, salt="/".join(experiment.key))
 
 
 def build_datasource_uid(experiment: Experiment, tenant: str) -> str:
@@ -104,13 +104,3 @@ def gke_name_length(experiment_name: str, target: str) -> int:
     """The length of the GKE cluster's name that Crossplane derives from a claim."""
     claim = f"{experiment_name}-{target}"
     return len(GKE_PREFIX) + len(claim) + XR_SUFFIX
-
-
-def shorten(name: str, limit: int, *, salt: str) -> str:
-    """Shorten a name that is too long to its beginning and a hash of `salt`."""
-    return name if len(name) <= limit else _with_hash(name, limit, salt=salt)
-
-
-def _with_hash(name: str, limit: int, *, salt: str) -> str:
-    digest = hashlib.sha256(salt.encode()).hexdigest()[:_HASH]
-    return f"{name[: limit - _HASH - 1].rstrip('-.')}-{digest}"

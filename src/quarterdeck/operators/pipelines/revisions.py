@@ -1,12 +1,13 @@
 """PipelineRevisions: the history of a pipeline on its server as objects, and rollbacks to it."""
 
-import hashlib
 from collections.abc import Sequence
 
 from quarterdeck.apis.fleetmanagement.names import PIPELINE_LABEL
 from quarterdeck.apis.fleetmanagement.pipeline_revision import PipelineRevisionSpec
 from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline, PipelineRevision
+from quarterdeck.meta.names import SUBDOMAIN_LIMIT
 from quarterdeck.meta.objects import ObjectMeta
+from quarterdeck.meta.short_names import shorten_name
 from quarterdeck.operators.pipelines.conditions import Reason
 from quarterdeck.operators.pipelines.desired import Desired, with_hash
 from quarterdeck.operators.pipelines.labels import cut_to_label
@@ -15,9 +16,6 @@ from quarterdeck.operators.pipelines.sync_target import SyncTarget
 from quarterdeck.runtime import Context, Stalled
 from quarterdeck.telemetry.candidates import digest_contents
 from quarterdeck.telemetry.fleet.codes import Code
-
-_MAX_NAME = 253
-_DIGEST = 10
 
 
 async def ensure_revisions(target: SyncTarget, ctx: Context[Pipeline]) -> None:
@@ -64,9 +62,10 @@ def build_revision(
     operation = revision.operation.capitalize()
     if operation not in ("Insert", "Update", "Delete"):
         operation = "Unspecified"
+    name = f"{pipeline.metadata.name}-{revision.id.lower()}"
     return PipelineRevision(
         metadata=ObjectMeta(
-            name=_build_name(pipeline.metadata.name, revision.id.lower()),
+            name=shorten_name(name, SUBDOMAIN_LIMIT, salt=name),
             namespace=pipeline.metadata.namespace,
             labels={PIPELINE_LABEL: cut_to_label(pipeline.metadata.name)},
         ),
@@ -82,16 +81,6 @@ def build_revision(
             enabled=snapshot.enabled,
         ),
     )
-
-
-def _build_name(pipeline: str, revision: str) -> str:
-    """Build the name of an object; a digest keeps names distinct that have to be cut."""
-    name = f"{pipeline}-{revision}"
-    if len(name) <= _MAX_NAME:
-        return name
-    digest = hashlib.sha256(pipeline.encode()).hexdigest()[:_DIGEST]
-    stem = pipeline[: _MAX_NAME - len(revision) - _DIGEST - 2].rstrip("-.")
-    return f"{stem}-{digest}-{revision}"
 
 
 async def roll_back(target: SyncTarget, ctx: Context[Pipeline]) -> SyncTarget:
