@@ -7,27 +7,14 @@ written here, in cpio's newc format, so that neither root nor cpio is needed.
 """
 
 import gzip
+import re
 import stat
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 HERE = Path(__file__).parent
-# in the order in which they are loaded
-MODULES = (
-    "drivers/virtio/virtio",
-    "drivers/virtio/virtio_ring",
-    "drivers/virtio/virtio_pci_modern_dev",
-    "drivers/virtio/virtio_pci_legacy_dev",
-    "drivers/virtio/virtio_pci",
-    "net/core/failover",
-    "drivers/net/net_failover",
-    "drivers/net/virtio_net",
-    "drivers/block/virtio_blk",
-    "drivers/cdrom/cdrom",
-    "fs/isofs/isofs",
-    "drivers/acpi/button",
-    "drivers/input/evdev",
-)
+MODULES = ("virtio_pci", "virtio_net", "virtio_blk", "isofs", "button", "evdev")
 FOLDERS = (
     "bin", "dev", "etc", "etc/acpi", "etc/acpi/PWRF", "etc/hyperfleet", "modules", "proc", "run",
     "run/seed", "sys", "tmp", "var", "var/log", "var/run",
@@ -55,6 +42,27 @@ class Archive:
         self.data += b"\0" * (-len(self.data) % 4)
 
 
+def sort_modules(modules: Mapping[str, bytes], wanted: Iterable[str]) -> dict[str, bytes]:
+    """The wanted modules with those they depend on, each after its dependencies.
+
+    A kernel update may change what a module depends on, so each module is asked. What is not in
+    `modules` is built into the kernel.
+    """
+    found: dict[str, bytes] = {}
+    for name in wanted:
+        if name in modules and name not in found:
+            found |= sort_modules(modules, list_dependencies(modules[name]))
+            found[name] = modules[name]
+    return found
+
+
+def list_dependencies(module: bytes) -> list[str]:
+    """Names of the modules that this one needs, from the field `depends` of its ELF section."""
+    match = re.search(rb"\0depends=([^\0]*)\0", module)
+    names = match[1].decode().replace("-", "_").split(",") if match else []
+    return [name for name in names if name]
+
+
 def add_folder(archive: Archive, folder: Path) -> None:
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
@@ -70,14 +78,11 @@ def build(tree: Path, busybox: Path, folder: Path | None = None) -> bytes:
         archive.add(name, DIRECTORY)
     archive.add("dev/console", stat.S_IFCHR | 0o600, device=(5, 1))
     archive.add("bin/busybox", FILE, busybox.read_bytes())
-    (kernel,) = (tree / "lib/modules").iterdir()
-    order = []
-    for module in MODULES:
-        found = kernel / "kernel" / f"{module}.ko"
-        if found.exists():  # what is missing is built into this kernel
-            order.append(found.name)
-            archive.add(f"modules/{found.name}", FILE, found.read_bytes())
-    archive.add("modules/order", FILE, "".join(f"{name}\n" for name in order).encode())
+    modules = {path.stem.replace("-", "_"): path.read_bytes() for path in tree.rglob("*.ko")}
+    order = sort_modules(modules, MODULES)
+    for name, content in order.items():
+        archive.add(f"modules/{name}.ko", FILE, content)
+    archive.add("modules/order", FILE, "".join(f"{name}.ko\n" for name in order).encode())
     archive.add("init", FILE, (HERE / "init").read_bytes())
     archive.add("etc/udhcpc.sh", FILE, (HERE / "udhcpc.sh").read_bytes())
     archive.add("etc/acpi/PWRF/00000080", FILE, (HERE / "power.sh").read_bytes())
