@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from free_ports import FREE_PORTS
+from watched_object import wait_for_object
 
 pytestmark = pytest.mark.slow
 
@@ -53,17 +54,20 @@ class Demo:
             self._said += line
         return found[found.re.groups and 1]
 
-    def run(self, *arguments: str, code: int = 0, given: str = "") -> str:
-        environment = {
+    @property
+    def environment(self) -> dict[str, str]:
+        return {
             **os.environ,
             "KUBECONFIG": self.kubeconfig,
             "FLEET_MANAGEMENT_BASE_URL": self.url,
             "FLEET_MANAGEMENT_USERNAME": "me",
         }
+
+    def run(self, *arguments: str, code: int = 0, given: str = "") -> str:
         done = subprocess.run(
             [*COMMAND, *arguments],
             cwd=self.folder,
-            env=environment,
+            env=self.environment,
             input=given,
             capture_output=True,
             text=True,
@@ -80,15 +84,14 @@ class Demo:
         text = PIPELINE.replace("WORD", word).replace("MATCHER", matcher)
         return self.run("apply", "-f", "-", given=text, code=code)
 
-    def get(self, kind: str, name: str) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.run("get", kind, name, "-o", "json"))
-        return found
-
     def wait(self, kind: str, name: str, text: str) -> dict[str, Any]:
-        """Ask until an object has a text in its status; the command itself takes a while."""
-        while text not in json.dumps((found := self.get(kind, name)).get("status", {})):
-            assert self.process.poll() is None
-        return found
+        """Wait until an object has a text in its status."""
+        return wait_for_object(
+            kind,
+            name,
+            environment=self.environment,
+            is_met=lambda found: text in json.dumps(found.get("status", {})),
+        )
 
 
 @pytest.fixture

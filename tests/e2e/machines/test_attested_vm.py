@@ -121,8 +121,7 @@ def test_a_vm_proves_itself_by_its_tpm_and_a_copy_of_the_tpm_does_not(up: Up) ->
     up.wait("a machine", lambda: up.files.list_ids() != [])
     (claim,) = up.objects("machineclaims")
     wait_for_line(up, claim, "reported Ready")
-    up.wait("a ready machine", lambda: up.is_ready("machineclaims"))
-    (claim,) = up.objects("machineclaims")
+    claim = up.wait_ready("machineclaims")
     first = claim["status"]["attestation"]
     assert first["method"] == "tpm"
     assert first["spiffeID"].endswith(
@@ -167,8 +166,8 @@ def test_a_vm_proves_itself_by_a_token_that_is_gone_afterwards(up: Up) -> None:
     up.wait("a machine", lambda: up.files.list_ids() != [])
     claim = read_claim(up, "joined")
     wait_for_line(up, claim, "reported Ready")
-    up.wait("a ready machine", lambda: up.is_ready("machineclaims"))
-    folder = up.files.at(read_claim(up, "joined")["status"]["vmRef"]["vmId"])
+    claim = up.wait_ready("machineclaims")
+    folder = up.files.at(claim["status"]["vmRef"]["vmId"])
     assert not folder.seed.exists()
     assert all(b"hf1." not in path.read_bytes() for path in folder.path.iterdir() if path.is_file())
     up.run("delete", "machineclaim", "joined")

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from free_ports import FREE_PORTS
+from watched_object import wait_for_object
 
 from quarterdeck.operators.machines.drivers.qemu import programs
 from quarterdeck.operators.machines.drivers.qemu.folder import Folder
@@ -96,11 +97,15 @@ class Up:
             pytest.fail(f"quarterdeck up ended: {self._log.read_text()}")
         return self._log.read_text()
 
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "KUBECONFIG": str(self.folder / "data" / "kubeconfig")}
+
     def run(self, *arguments: str, text: str = "", code: int = 0) -> str:
         done = subprocess.run(
             [*COMMAND, *arguments],
             cwd=self.folder,
-            env={**os.environ, "KUBECONFIG": str(self.folder / "data" / "kubeconfig")},
+            env=self.environment,
             input=text,
             capture_output=True,
             text=True,
@@ -113,15 +118,16 @@ class Up:
         found: dict[str, Any] = json.loads(self.run("get", kind, "-o", "json") or '{"items": []}')
         return list(found.get("items", [found]))  # one object comes without a list
 
-    def is_ready(self, kind: str, condition: str = "Ready") -> bool:
-        objects = self.objects(kind)
-        return bool(objects) and all(
-            any(
-                each["type"] == condition and each["status"] == "True"
-                for each in found.get("status", {}).get("conditions", [])
+    def wait_ready(self, kind: str, condition: str = "Ready") -> dict[str, Any]:
+        """Wait until an object of a kind has a condition that is True."""
+
+        def is_ready(found: dict[str, Any]) -> bool:
+            conditions = found.get("status", {}).get("conditions", [])
+            return any(
+                each["type"] == condition and each["status"] == "True" for each in conditions
             )
-            for found in objects
-        )
+
+        return wait_for_object(kind, environment=self.environment, is_met=is_ready)
 
     def wait(self, what: str, is_there: Callable[[], bool]) -> None:
         """Wait for something that other processes do; the limit only detects hangs."""
@@ -164,10 +170,9 @@ def test_a_fleet_of_one_real_vm_lives_and_goes(up: Up) -> None:
     up.run("apply", "-f", "-", text=CLUSTER)
     command = ("machines", "template", "import", str(image), "--memory", "256Mi", "--user", "me")
     up.run(*command, "--data-dir", "data")
-    up.wait("a valid template", lambda: up.is_ready("hypervisormachinetemplates", "TemplateValid"))
+    up.wait_ready("hypervisormachinetemplates", "TemplateValid")
     up.run("apply", "-f", "-", text=FLEET)
-    up.wait("a ready machine", lambda: up.is_ready("machineclaims"))
-    (claim,) = up.objects("machineclaims")
+    claim = up.wait_ready("machineclaims")
     name, vmid = claim["metadata"]["name"], claim["status"]["vmRef"]["vmId"]
     at = up.files.at(vmid)
     wanted = (f"machine: ready {name}", "machine: address 10.0.2.15", "machine: seed on")
@@ -184,7 +189,7 @@ def test_a_fleet_of_one_real_vm_lives_and_goes(up: Up) -> None:
     up.stop()
     assert up.pids() == [number]
     up.start()
-    up.wait("a ready machine after a restart", lambda: up.is_ready("machineclaims"))
+    up.wait_ready("machineclaims")
     assert up.pids() == [number]
     up.run("delete", "fleet", "web")
     up.wait("no machine", lambda: up.objects("machineclaims") == [])
