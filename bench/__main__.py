@@ -33,6 +33,11 @@ def main(arguments: list[str] | None = None) -> int:
 def _run_all(names: list[str], scale: Scale, options: argparse.Namespace) -> int:
     progress = Progress(names, scale)
     _print(progress.start())
+    if machine.python_build() == machine.UNOPTIMIZED:
+        _print(
+            "bench: this Python was built without optimizations: programs in Python take a quarter"
+            " longer than on Debian's; make clean, then make bench PYTHON=/usr/bin/python3"
+        )
     environment.compile_modules()
     folder = options.results or results.folder_for(scale.value)
     failed = False

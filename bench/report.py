@@ -109,6 +109,12 @@ def _losses(found: list[dict[str, Any]]) -> Iterator[str]:
     yield "\n".join(rows) + "\n" if rows else "Nowhere, in the cases below.\n"
 
 
+def _build(machine: dict[str, Any]) -> str:
+    """How the interpreter was built; older results do not tell."""
+    build = machine.get("python_build")
+    return f" ({build})" if build else ""
+
+
 def _suite(result: dict[str, Any]) -> Iterator[str]:
     machine = result["machine"]
     yield f"## {result['suite']}{_scale(result)}: {result['title']}\n"
@@ -117,8 +123,9 @@ def _suite(result: dict[str, Any]) -> Iterator[str]:
         for name, version in machine["versions"].items()
     )
     yield (
-        f"Run of {result['started']}, {result['scale']} scale. Python {machine['python']},"
-        f" {machine['system']}, {machine['cores']} cores; load {_load(machine['load'])} before and"
+        f"Run of {result['started']}, {result['scale']} scale. Python {machine['python']}"
+        f"{_build(machine)}, {machine['system']}, {machine['cores']} cores;"
+        f" load {_load(machine['load'])} before and"
         f" {_load(result['load_after'])} after; calibration {machine['calibration']} before and"
         f" {result['calibration_after']} after (million loop steps a second).\n"
     )
