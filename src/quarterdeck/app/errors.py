@@ -8,9 +8,7 @@
 Each message is one line for the user, with the fix.
 """
 
-import errno
-
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+from quarterdeck.kit.full_disk import is_full_disk
 
 
 class StartError(Exception):
@@ -31,6 +29,6 @@ class Interrupted(Exception):
 
 def explain_os_error(error: OSError, *, fix: str) -> str:
     """The reason and what to do: `fix`, or for a full disk to free space, whatever the file."""
-    if error.errno in _FULL:
+    if is_full_disk(error):
         return "the disk is full; free space and start again"
     return f"{error.strerror or error}; {fix}"

@@ -31,11 +31,10 @@ def print_error(prog: str, message: object) -> None:
 
 def translate(error: BaseException) -> tuple[int, str]:
     """The exit code and the message of a failure; an empty message is not printed."""
-    import errno
-
     from quarterdeck.app.errors import Interrupted, NotConfigured, SettingError, StartError
     from quarterdeck.cli.parameters import UsageError
     from quarterdeck.client.errors import ClientError, ConnectionFailed, UntrustedServer
+    from quarterdeck.kit.full_disk import is_full_disk
     from quarterdeck.meta.objects import DecodeError
     from quarterdeck.storage.errors import DiskFull
     from quarterdeck.wire.status import ApiError, Unauthorized
@@ -69,7 +68,7 @@ def translate(error: BaseException) -> tuple[int, str]:
             return INTERRUPTED, str(error) or "interrupted"
         case BrokenPipeError():
             return OK, ""
-        case DiskFull() | OSError(errno=errno.ENOSPC | errno.EDQUOT):
+        case _ if isinstance(error, DiskFull) or is_full_disk(error):
             where = f": {name}" if (name := getattr(error, "filename", None)) else ""
             return FAILED, f"the disk is full{where}; free space and try again"
         case OSError():

@@ -15,7 +15,10 @@ from quarterdeck.app.errors import explain_os_error
 from quarterdeck.cli.commands import Found, walk
 from quarterdeck.cli.exit_codes import FAILED, OK, REFUSED, translate
 from quarterdeck.cli.main import run
+from quarterdeck.kit.full_disk import FULL_DISK_ERRNOS, is_full_disk
 from quarterdeck.storage import DiskFull
+from quarterdeck.storage.errors import NoSpace
+from quarterdeck.storage.sqlite.errors import translate_open_errors
 from quarterdeck.wire.status import Unauthorized
 
 COMMANDS = [each for each in walk() if each.command is not None]
@@ -183,12 +186,20 @@ def test_the_version_is_shown_beside_a_server_of_another_kind(
     assert "not a response of a Kubernetes API server, check the address" in shown
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_no_space_and_a_used_up_quota_are_a_full_disk() -> None:
+    assert {errno.ENOSPC, errno.EDQUOT} == FULL_DISK_ERRNOS
+    assert not is_full_disk(PermissionError(errno.EACCES, "Permission denied"))
+    assert not is_full_disk(ValueError(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("number", sorted(FULL_DISK_ERRNOS))
 def test_a_full_disk_is_named_and_no_other_path_advised(number: int) -> None:
     error = OSError(number, os.strerror(number), "state.db")
     assert translate(error) == (FAILED, "the disk is full: state.db; free space and try again")
     told = explain_os_error(error, fix="choose another path")
     assert told == "the disk is full; free space and start again"
+    with pytest.raises(NoSpace, match="the disk is full"), translate_open_errors(Path("state.db")):
+        raise error
     denied = PermissionError(errno.EACCES, "Permission denied")
     assert explain_os_error(denied, fix="choose another path").endswith("; choose another path")
 

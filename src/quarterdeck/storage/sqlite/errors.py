@@ -1,6 +1,5 @@
 """Translates errors of SQLite and of the file system to storage errors."""
 
-import errno
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -8,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from quarterdeck.kit.full_disk import is_full_disk
 from quarterdeck.storage.errors import (
     CommitFailed,
     Damaged,
@@ -56,7 +56,7 @@ def _translate_open_error(error: sqlite3.Error | OSError, path: Path) -> OpenFai
 def _is_full(error: Exception, folder: Path) -> bool:
     """Whether an error comes from a full disk, which is no damage."""
     if isinstance(error, OSError):
-        return error.errno in (errno.ENOSPC, errno.EDQUOT)
+        return is_full_disk(error)
     name = getattr(error, "sqlite_errorname", "")
     if not name.startswith("SQLITE_IOERR"):
         return bool(name == "SQLITE_FULL")
