@@ -47,6 +47,7 @@ from quarterdeck.operators.machines.plan.claim import (
 )
 from quarterdeck.operators.machines.references import get_cluster_key, get_template_key, parse_key
 from quarterdeck.operators.machines.report import (
+    report_condition,
     report_unsupported,
     set_condition,
 )
@@ -179,7 +180,7 @@ class Claims:
         template = await ctx.find(HypervisorMachineTemplate, key.name, key.namespace)
         if template is None:
             text = f"HypervisorMachineTemplate {key} not found"
-            set_condition(ctx, TEMPLATE_RESOLVED, FALSE, Reason.TEMPLATE_NOT_FOUND, text)
+            report_condition(ctx, TEMPLATE_RESOLVED, FALSE, Reason.TEMPLATE_NOT_FOUND, text)
             raise _hold(ctx, Reason.TEMPLATE_NOT_FOUND, text)
         if step is Step.PLACE:
             if not template.status.template_available:

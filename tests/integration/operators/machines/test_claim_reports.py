@@ -8,6 +8,7 @@ from tests.integration.operators.machines.world import (
     open_world,
 )
 
+from quarterdeck.meta.identity import GVR
 from quarterdeck.operators.machines.drivers.simulator import FailureRule, FaultKind
 from quarterdeck.operators.machines.errors import Code
 
@@ -40,6 +41,21 @@ async def test_failure_while_booting_is_forgotten_by_a_machine_that_is_ready() -
         world.lab.faults.add(FailureRule(op="list_vms", code=Code.CONFLICT, times=2))
         claim = await world.phase("Ready")
         assert condition(claim, "Provisioning").reason == "Provisioned"
+
+
+async def test_a_missing_template_is_one_event_until_it_is_there() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        await world.claim(templateRef={"name": "later"})
+        await world.until(lambda: _has_reason(world, "TemplateResolved", "TemplateNotFound"))
+        await world.advance(100)  # it is looked for again every half minute
+        listed = await world.client.resource(GVR("", "v1", "events")).list("default")
+        (event,) = [each for each in listed if each["reason"] == "TemplateNotFound"]
+        assert (event["type"], event["count"]) == ("Warning", 1)
+        assert event["message"] == "HypervisorMachineTemplate default/later not found"
+        assert event["involvedObject"]["name"] == "m1"
+        await world.create_template("later")
+        await world.phase("Ready")
 
 
 async def test_refused_credentials_say_what_to_check() -> None:
