@@ -1,9 +1,12 @@
 """Local QEMU beyond the contract: restarts, crashes, vTPMs, and files that must stay unread."""
 
 import asyncio
+import functools
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -110,6 +113,62 @@ async def test_an_image_under_overlays_is_not_replaced(tmp_path: Path) -> None:
         await rig.hypervisor.delete_vm(vmid, owner=owner_of())
         image = await rig.images.add("empty", other, Boot())
         assert image.disk_bytes == 1 << 20
+
+
+def _truncate(record: Path) -> None:
+    record.write_bytes(record.read_bytes()[:40])
+
+
+def _replace_by_a_folder(record: Path) -> None:
+    record.unlink()
+    record.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        pytest.param(_truncate, "Input data was truncated", id="cut short"),
+        pytest.param(Path.unlink, "No such file or directory", id="missing"),
+        pytest.param(_replace_by_a_folder, "Is a directory", id="not a file"),
+    ],
+)
+async def test_a_vm_whose_record_cannot_be_read_is_kept_and_stops_no_other(
+    damage: Callable[[Path], None], reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_rig() as rig:
+        broken, well = await make(rig, 1), await make(rig, 2)
+        at = rig.files.at(broken)
+        record = at.record.rename(at.path / "saved")
+        shutil.copy(record, at.record)
+        damage(at.record)
+        message = f"cannot read {at.record}: {reason}"
+        for _ in range(2):
+            assert [vm.id for vm in await rig.hypervisor.list_vms()] == [well]
+        (node,) = await rig.hypervisor.list_nodes()
+        assert node.vms == 1
+        (line,) = [each for each in caplog.records if each.levelname == "WARNING"]
+        assert vars(line)["fields"]["vm"] == broken
+        assert vars(line)["fields"]["detail"].startswith(message)
+
+        template = await rig.hypervisor.validate_template(rig.template)
+        clone = functools.partial(rig.hypervisor.clone_vm, template, spec_of(), node="here")
+        for code, call in (
+            (Code.CONFLICT, lambda: rig.hypervisor.get_vm(broken)),
+            (Code.CONFLICT, lambda: rig.hypervisor.delete_vm(broken, owner=owner_of())),
+            (Code.CONFLICT, lambda: rig.images.add("empty", Path("other.img"), Boot())),
+            (Code.ALREADY_EXISTS, lambda: clone(vmid=broken, linked=True, owner=owner_of())),
+        ):
+            with pytest.raises(HypervisorError) as caught:
+                await call()
+            assert caught.value.code is code
+        taken = frozenset[int]()
+        assert await rig.hypervisor.reserve_id(start=broken, end=999, taken=taken) > broken
+        assert at.disk.is_file()
+
+        if at.record.is_dir():
+            at.record.rmdir()
+        record.replace(at.record)
+        assert {vm.id for vm in await rig.hypervisor.list_vms()} == {broken, well}
 
 
 async def test_what_a_crash_left_behind_is_removed() -> None:

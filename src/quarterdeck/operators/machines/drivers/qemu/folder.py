@@ -100,6 +100,14 @@ class VmFolder(NamedTuple):
         return self.path / "console.sock"
 
 
+class Scan(NamedTuple):
+    """What was read of all VMs."""
+
+    records: list[VmRecord]
+    unreadable: dict[int, HypervisorError]
+    """Why the other records cannot be read, by VM id."""
+
+
 class Folder:
     """All VMs of one host; methods block on file I/O, so call them in a thread."""
 
@@ -140,24 +148,40 @@ class Folder:
 
         Raises:
             PermanentError: NOT_FOUND.
+            TransientError: CONFLICT if the VM is there and its record cannot be read. It must not
+                count as deleted: its disk is there, and its process may run.
         """
+        at = self.at(vmid)
         try:
-            return msgspec.json.decode(self.at(vmid).record.read_bytes(), type=VmRecord)
-        except (FileNotFoundError, NotADirectoryError):
-            raise make_error(Code.NOT_FOUND, f"VM {vmid} not found") from None
-        except (msgspec.DecodeError, msgspec.ValidationError) as error:
-            text = f"the record {self.at(vmid).record} cannot be read: {error}"
-            raise make_error(Code.CONFLICT, text) from error
+            return msgspec.json.decode(at.record.read_bytes(), type=VmRecord)
+        except (OSError, msgspec.MsgspecError) as error:
+            if isinstance(error, FileNotFoundError | NotADirectoryError) and not at.path.is_dir():
+                raise make_error(Code.NOT_FOUND, f"VM {vmid} not found") from None
+            cause = error.strerror if isinstance(error, OSError) else error
+            text = f"cannot read {at.record}: {cause}"
+            fix = f"restore it, or stop the VM and remove {at.path}"
+            raise make_error(Code.CONFLICT, f"{text}; {fix}") from error
 
     def read_all(self) -> list[VmRecord]:
-        """Read the records of all VMs."""
-        found = []
+        """Read the records of all VMs.
+
+        Raises:
+            TransientError: CONFLICT if one cannot be read.
+        """
+        found = self.scan()
+        for error in found.unreadable.values():
+            raise error
+        return found.records
+
+    def scan(self) -> Scan:
+        """Read the records that can be read, and find out why the others cannot."""
+        found = Scan([], {})
         for vmid in self.list_ids():
             try:
-                found.append(self.read(vmid))
+                found.records.append(self.read(vmid))
             except HypervisorError as error:
                 if error.code is not Code.NOT_FOUND:
-                    raise
+                    found.unreadable[vmid] = error
         return found
 
     def create(self, record: VmRecord) -> VmFolder:
@@ -184,7 +208,11 @@ class Folder:
         _write(self.at(record.id).record, msgspec.json.encode(record))
 
     def count_overlays(self, image: str) -> int:
-        """How many VMs have a disk that is an overlay on an image, so that it must not change."""
+        """How many VMs have a disk that is an overlay on an image, so that it must not change.
+
+        Raises:
+            TransientError: CONFLICT if a record cannot be read: its VM may have such a disk.
+        """
         records = self.read_all()
         return sum(record.is_linked and record.source.image == image for record in records)
 

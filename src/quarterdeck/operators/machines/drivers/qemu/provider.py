@@ -40,6 +40,7 @@ from quarterdeck.operators.machines.machine import (
     VMSpec,
 )
 from quarterdeck.operators.machines.ports import Hypervisor, ProviderSettings
+from quarterdeck.runtime import get_logger
 
 FOLDER = "qemu"
 _DATA = Path(".quarterdeck")
@@ -59,6 +60,9 @@ class QemuProvider:
         self._tpms = Tpms(self._folder)
         self._launcher = Launcher(self._folder, self._images, self._tpms)
         self._observer = VmObserver(self._folder, node=self._node, clock=settings.clock)
+        self._log = get_logger("machines.qemu", cluster=settings.cluster)
+        self._unreadable: dict[int, str] = {}
+        """Why records could not be read at the last time, by VM id."""
         self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     @property
@@ -87,7 +91,7 @@ class QemuProvider:
 
     async def list_nodes(self) -> Sequence[Node]:
         """This host, less the capacity reserved for its VMs."""
-        records = await asyncio.to_thread(self._folder.read_all)
+        records = await self._read_all()
         await asyncio.to_thread(self._folder.prepare)
         return [host.build_node(self._node, records, self._folder.path)]
 
@@ -106,8 +110,11 @@ class QemuProvider:
         )
 
     async def list_vms(self) -> Sequence[VMInfo]:
-        """Every VM; one with a process counts as running."""
-        records = await asyncio.to_thread(self._folder.read_all)
+        """Every VM whose record can be read; one with a process counts as running.
+
+        The others are not deleted: `get_vm` raises CONFLICT for them, not NOT_FOUND.
+        """
+        records = await self._read_all()
         return await asyncio.gather(
             *(self._observer.describe_process(record) for record in records)
         )
@@ -264,6 +271,18 @@ class QemuProvider:
         """Do nothing: VMs keep running, and no connection is open."""
 
     # --- inside
+
+    async def _read_all(self) -> list[VmRecord]:
+        """Read the records that can be read, and log the others."""
+        found = await asyncio.to_thread(self._folder.scan)
+        reasons = {vmid: error.message for vmid, error in found.unreadable.items()}
+        for vmid, reason in reasons.items():
+            # a warning once, then at debug level: each poll repeats it
+            is_known = self._unreadable.get(vmid) == reason
+            level = self._log.debug if is_known else self._log.warning
+            level("VM left out of the list and not changed", vm=vmid, detail=reason)
+        self._unreadable = reasons
+        return found.records
 
     async def _read(self, vmid: int) -> VmRecord:
         return await asyncio.to_thread(self._folder.read, vmid)
