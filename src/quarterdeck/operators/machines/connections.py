@@ -1,5 +1,6 @@
 """The hypervisors that are connected, by the key of their HypervisorCluster."""
 
+import functools
 import hashlib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -214,26 +215,51 @@ async def read_access(cluster: HypervisorCluster, secrets: SecretReader) -> Acce
         CredentialsMissing: if no pair is complete and the provider needs one.
     """
     given = cluster.spec.credentials
+    needs_none = normalize_name(cluster.spec.provider) in NO_CREDENTIALS
     if given is None:
-        if normalize_name(cluster.spec.provider) in NO_CREDENTIALS:
+        if needs_none:
             return AccessData()
         raise CredentialsMissing(
             "no valid credential configuration: set spec.credentials.tokenId and tokenSecret, "
             "or username and password"
         )
-    if given.token_id is not None and given.token_secret is not None:
-        token = await secrets.read(given.token_secret)
-        return AccessData(token_id=await secrets.read(given.token_id), token_secret=Secret(token))
-    if given.username is not None and given.password is not None:
-        password = await secrets.read(given.password)
-        return AccessData(username=await secrets.read(given.username), password=Secret(password))
-    if given.client_cert is not None and given.client_key is not None:
-        key = await secrets.read(given.client_key)
-        return AccessData(client_cert=await secrets.read(given.client_cert), client_key=Secret(key))
-    raise CredentialsMissing(
-        "no valid credential configuration: neither tokenId and tokenSecret nor username and "
-        "password are complete in spec.credentials"
+    absent: list[str] = []
+    read = functools.partial(_read_pair, secrets, absent)
+    if pair := await read(tokenId=given.token_id, tokenSecret=given.token_secret):
+        return AccessData(token_id=pair[0], token_secret=Secret(pair[1]))
+    if pair := await read(username=given.username, password=given.password):
+        return AccessData(username=pair[0], password=Secret(pair[1]))
+    if pair := await read(clientCert=given.client_cert, clientKey=given.client_key):
+        return AccessData(client_cert=pair[0], client_key=Secret(pair[1]))
+    if absent and needs_none:
+        return AccessData()
+    problem = (
+        f"{', '.join(absent)}; set a value in the Secret, or complete another pair"
+        if absent
+        else "neither tokenId and tokenSecret nor username and password are complete"
     )
+    raise CredentialsMissing(f"no valid credential configuration: {problem} in spec.credentials")
+
+
+async def _read_pair(
+    secrets: SecretReader, absent: list[str], **selectors: SecretKeySelector | None
+) -> list[str]:
+    """Read the values of a pair, by their fields in `spec.credentials`; empty if one is absent.
+
+    The fields of absent values, which are optional or empty, are added to `absent`.
+    """
+    given = {field: each for field, each in selectors.items() if each is not None}
+    if len(given) < len(selectors):
+        return []
+    values = {field: await secrets.read(each) for field, each in given.items()}
+    empty = [
+        f"spec.credentials.{field} has no value (Secret {given[field].name}, "
+        f"key {given[field].key!r})"
+        for field, value in values.items()
+        if not value
+    ]
+    absent += empty
+    return [] if empty else list(values.values())
 
 
 async def _read_authorities(cluster: HypervisorCluster, secrets: SecretReader) -> str:

@@ -14,9 +14,10 @@ from quarterdeck.operators.machines.connections import (
     SecretReader,
     read_access,
 )
+from quarterdeck.operators.machines.machine import AccessData
 from quarterdeck.wire.status import NotFound
 
-DATA = {"id": "cm9vdEBwYW0h", "secret": "aHVudGVyMg==", "binary": "//8="}
+DATA = {"id": "cm9vdEBwYW0h", "secret": "aHVudGVyMg==", "binary": "//8=", "empty": ""}
 
 
 async def get_secret(kind: type[Secret], name: str, namespace: str) -> Secret:
@@ -97,6 +98,30 @@ async def test_the_first_complete_pair_is_used() -> None:
     read = await read_access(build_cluster(credentials=certificate), reader())
     assert (read.client_cert, read.client_key.reveal()) == ("root@pam!", "hunter2")
     assert "hunter2" not in repr(read)
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [
+        pytest.param({"name": "no"}, id="no Secret"),
+        pytest.param({"key": "no"}, id="no key"),
+        pytest.param({"key": "empty"}, id="empty"),
+    ],
+)
+async def test_a_pair_without_a_value_is_not_complete(missing: dict[str, str]) -> None:
+    absent = {**select("secret", optional=True), **missing}
+    token = {"tokenId": select("id"), "tokenSecret": absent}
+    user = {"username": select("id"), "password": select("secret")}
+    read = await read_access(build_cluster(credentials={**token, **user}), reader())
+    assert (read.token_id, read.username, read.password.reveal()) == ("", "root@pam!", "hunter2")
+    with pytest.raises(CredentialsMissing) as caught:
+        await read_access(build_cluster(credentials=token), reader())
+    assert str(caught.value) == (
+        "no valid credential configuration: spec.credentials.tokenSecret has no value "
+        f"(Secret {absent['name']}, key {absent['key']!r}); set a value in the Secret, or "
+        "complete another pair in spec.credentials"
+    )
+    assert await read_access(build_cluster("mock", credentials=token), reader()) == AccessData()
 
 
 @pytest.mark.parametrize(
