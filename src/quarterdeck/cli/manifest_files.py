@@ -18,7 +18,8 @@ def read(paths: Sequence[str], *, flag: str = "--filename") -> list[dict[str, An
     Raises:
         CommandError: naming the file and what is wrong with it.
     """
-    found = [document for path in paths for document in _read_path(path, flag)]
+    files = read_files(paths, flag=flag)
+    found = [document for origin, data in files for document in _parse(data, origin)]
     if not found:
         raise CommandError(f"no objects found in the files of {flag}", REFUSED)
     return sorted(found, key=_rank)
@@ -47,9 +48,19 @@ def _rank(document: dict[str, Any]) -> int:
     return _FIRST.index(kind) if kind in _FIRST else len(_FIRST)
 
 
-def _read_path(text: str, flag: str) -> Iterator[dict[str, Any]]:
+def read_files(paths: Sequence[str], *, flag: str = "--filename") -> Iterator[tuple[str, bytes]]:
+    """Read every file of the paths: its name and its data. `flag` is for messages.
+
+    Raises:
+        CommandError: naming the file that cannot be read.
+    """
+    for path in paths:
+        yield from _read_path(path, flag)
+
+
+def _read_path(text: str, flag: str) -> Iterator[tuple[str, bytes]]:
     if text == "-":
-        yield from _parse(sys.stdin.buffer.read(), "standard input")
+        yield "standard input", sys.stdin.buffer.read()
         return
     path = Path(text).expanduser()
     files = [path]
@@ -62,7 +73,7 @@ def _read_path(text: str, flag: str) -> Iterator[dict[str, Any]]:
         except OSError as error:
             reason = error.strerror or str(error)
             raise CommandError(f"cannot read {file} ({flag}): {reason}", REFUSED) from error
-        yield from _parse(data, str(file))
+        yield str(file), data
 
 
 def _parse(data: bytes, origin: str) -> Iterator[dict[str, Any]]:

@@ -161,8 +161,29 @@ async def test_a_plan_names_the_collectors_that_would_notice(
         with pytest.raises(CommandError, match="cannot read"):
             await plan([str(tmp_path / "none.yaml")], **login)
         manifest.write_bytes(b"\xff")
-        with pytest.raises(CommandError, match="is not UTF-8"):
+        with pytest.raises(CommandError, match=r"other\.yaml: cannot parse as YAML: 'utf-8' codec"):
             await plan([str(manifest)], **login)
+
+
+async def test_a_plan_reads_the_manifests_of_a_folder_as_apply_does(
+    tmp_path: Path, password: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "pipelines"
+    folder.mkdir()
+    for name in ("one", "two"):
+        spec = {"name": name, "contents": SCRAPE, "matchers": ["env=prod"]}
+        text = yaml.dump(document(Pipeline, name, spec=spec))
+        (folder / f"{name}.yaml").write_text(text)
+        (folder / "kustomization.yaml").write_text(text.replace(name, "three"))
+        (folder / "notes.txt").write_text(text.replace(name, "four"))
+    async with serve_fleet() as url:
+        login: dict[str, Any] = {"url": url, "username": "u", "password_file": str(password)}
+        await plan([str(folder)], **login, output=PlanForm.JSON)
+        found = json.loads(capsys.readouterr().out)
+        assert [each["name"] for each in found["pipelines"]] == ["one", "two"]
+        (folder / "two.yaml").write_text("a: [")
+        with pytest.raises(CommandError, match=r"pipelines/two\.yaml: cannot parse as YAML"):
+            await plan([str(folder)], **login)
 
 
 async def test_pipelines_of_a_fleet_server_become_manifests(

@@ -18,7 +18,7 @@ class ManifestError(ValueError):
     """Raised when a file cannot be read as manifests; names file and object."""
 
 
-def read_planned(name: str, text: str) -> list[Planned]:
+def read_planned(name: str, text: str | bytes) -> list[Planned]:
     """The pipelines in the manifests of a file; `contentsFrom` is not supported.
 
     Raises:

@@ -2,8 +2,6 @@
 
 import enum
 import os
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from quarterdeck.cli.command import Command
@@ -17,8 +15,6 @@ if TYPE_CHECKING:
     from quarterdeck.operators.pipelines.blast_radius import Impact, Planned
     from quarterdeck.operators.pipelines.ports import RemoteCollector
 
-_STDIN = "-"
-
 
 class PlanForm(enum.StrEnum):
     """How a plan is printed."""
@@ -29,7 +25,7 @@ class PlanForm(enum.StrEnum):
 
 async def plan(
     files: Annotated[
-        list[str], Argument(metavar="FILE", help="Manifests, or - for standard input.")
+        list[str], Argument(metavar="FILE", help="File, folder, or - for standard input.")
     ],
     url: Url = "",
     username: Username = "",
@@ -40,13 +36,15 @@ async def plan(
     output: Annotated[PlanForm, Option("--output", "-o", help="Output format.")] = PlanForm.TEXT,
 ) -> None:
     """Print which collectors gain, lose or change a pipeline if these manifests are applied."""
+    from quarterdeck.cli import manifest_files
     from quarterdeck.operators.pipelines.address import InvalidAddress
     from quarterdeck.operators.pipelines.blast_radius import Planned, plan_impact
     from quarterdeck.operators.pipelines.manifests import ManifestError, read_planned
     from quarterdeck.operators.pipelines.ports import CallFailed, Paused
 
     try:
-        planned = [each for name in files for each in read_planned(name, _read(name))]
+        given = manifest_files.read_files(files, flag="FILE")
+        planned = [each for name, data in given for each in read_planned(name, data)]
         address = find_address(url, username, password_file, environment=os.environ)
         async with open_fleet(address) as fleet:
             before = [Planned.of(each) for each in await fleet.list()]
@@ -64,16 +62,6 @@ async def plan(
 
 
 COMMAND = Command(plan)
-
-
-def _read(name: str) -> str:
-    try:
-        data = sys.stdin.buffer.read() if name == _STDIN else Path(name).read_bytes()
-        return data.decode()
-    except OSError as error:
-        raise CommandError(f"cannot read {name}: {error.strerror or error}", REFUSED) from error
-    except UnicodeDecodeError as error:
-        raise CommandError(f"{name}: is not UTF-8 text", REFUSED) from error
 
 
 def _choose_collector(
