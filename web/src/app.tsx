@@ -1,6 +1,6 @@
 // The frame around every view: navigation, search, connection, identity.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { setLoggedOutHandler } from "./api/http";
 import { type LoginOptions, type Session, loadSession, logOut } from "./api/session";
 import { type Connection, stream } from "./api/stream";
@@ -164,9 +164,10 @@ function isCurrent(page: string, path: string): boolean {
   return page === "/" ? path === "/" : path === page || path.startsWith(`${page}/`);
 }
 
+/** The state of the connection. It subscribes before the first paint, so that no change of it is missed. */
 function useConnection(): Connection {
   const [state, setState] = useState(stream.state);
-  useEffect(() => stream.onState(setState), []);
+  useLayoutEffect(() => stream.onState(setState), []);
   return state;
 }
 

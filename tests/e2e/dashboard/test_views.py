@@ -108,6 +108,27 @@ def test_a_filter_counts_from_its_first_moment(page: Page, demo: Demo) -> None:
     expect(page.get_by_text("No object matches the filter")).to_be_visible()
 
 
+NOTHING_AFTER_A_PAINT = """
+const { fetch, setTimeout } = window;
+let isHeld = false;
+window.fetch = (...given) => {
+  isHeld = true;
+  return fetch(...given);
+};
+window.setTimeout = (work, ms, ...more) =>
+  isHeld && ms === undefined ? 0 : setTimeout(work, ms, ...more);
+"""
+"""Runs no effect after a paint, from the first request on; effects before a paint still run."""
+
+
+def test_clusters_and_the_connection_are_followed_before_the_first_paint(
+    page: Page, demo: Demo
+) -> None:
+    page.add_init_script(NOTHING_AFTER_A_PAINT)
+    visit(page, demo, "/clusters", "Clusters", "Demo Lost")
+    expect(page.get_by_text("Live", exact=True)).to_be_visible()
+
+
 def test_the_keyboard_goes_everywhere(page: Page, demo: Demo) -> None:
     visit(page, demo, "/", "Overview", "attention")
     for _ in range(5):  # the second key counts only soon after the first: a busy machine is late

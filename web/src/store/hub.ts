@@ -1,6 +1,6 @@
 // Clusters and registries as the hub API shows them, kept current by the hub's events.
 
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { getJson } from "../api/http";
 import { stream } from "../api/stream";
 
@@ -141,9 +141,10 @@ class Clusters {
 
 const shared = new Clusters();
 
+/** Clusters and registries. It subscribes before the first paint, so that no change of them is missed. */
 export function useClusters(): { clusters: HubCluster[]; registries: HubRegistry[]; state: string; message: string } {
   const [, setVersion] = useState(0);
-  useEffect(() => shared.use(() => setVersion((version) => version + 1)), []);
+  useLayoutEffect(() => shared.use(() => setVersion((version) => version + 1)), []);
   return {
     clusters: [...shared.byName.values()],
     registries: shared.registries,
