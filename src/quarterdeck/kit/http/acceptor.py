@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
+from quarterdeck.kit.http.plain_request import SecondDescriptor
 from quarterdeck.kit.http.state import ServerState
 
 _log = logging.getLogger(__name__)
@@ -137,6 +138,7 @@ class Acceptor:
         return True
 
     async def _open(self, connected: socket.socket, host: str) -> None:
+        second = None if self._tls is None else SecondDescriptor(connected)
         try:
             connected.settimeout(0)
             if connected.family != socket.AF_UNIX:
@@ -155,10 +157,15 @@ class Acceptor:
             self._state.handshake_failures_total += 1
             if isinstance(error, ssl.SSLCertVerificationError):
                 self._log_refusal(host, error)
+            if second is not None:
+                second.answer_failure(error)
             connected.close()
         except asyncio.CancelledError:
             connected.close()
             raise
+        finally:
+            if second is not None:
+                second.close()
 
     def _log_refusal(self, host: str, error: ssl.SSLCertVerificationError) -> None:
         """Log the peer and the reason of a refused certificate; repeated ones are only counted."""

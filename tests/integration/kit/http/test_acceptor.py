@@ -7,7 +7,7 @@ import resource
 import socket
 import ssl
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -58,6 +58,29 @@ async def test_a_server_without_descriptors_waits_and_goes_on() -> None:
                 os.close(taken.pop())
             async with asyncio.timeout(240):
                 assert (await loop.sock_recv(peer, 100)).startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs the system's list of files")
+async def test_the_last_descriptor_is_enough_for_a_tls_connection(certificates: Path) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificates / "server.pem")
+    trust = ssl.create_default_context(cafile=str(certificates / "ca.crt"))
+    async with http.Server(hello) as server:
+        listener = await server.listen("127.0.0.1", 0, tls=context)
+        peer = socket.socket()
+        peer.setblocking(False)
+        with few_descriptors(8) as taken:
+            with suppress(OSError):
+                while True:
+                    taken.append(os.dup(0))
+            os.close(taken.pop())
+            await asyncio.get_running_loop().sock_connect(peer, ("127.0.0.1", listener.port))
+            reader, writer = await asyncio.open_connection(
+                sock=peer, ssl=trust, server_hostname="127.0.0.1"
+            )
+            writer.write(GET)
+            assert (await reader.read()).endswith(b"hello")
+            writer.close()
 
 
 async def test_handshakes_that_never_end_make_room_for_newcomers(certificates: Path) -> None:

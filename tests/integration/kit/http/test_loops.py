@@ -75,3 +75,44 @@ def test_a_conversation_leaves_nothing_open(run: Runner, certificates: Path, sec
         run(conversation(chosen))
         gc.collect()
     assert open_files() <= before
+
+
+PLAIN = [f"{method} / HTTP/1.1\r\nHost: a\r\n\r\n" for method in ("GET", "HEAD", "POST", "PUT")]
+
+
+async def exchange(port: int, data: bytes) -> bytes:
+    """Send bytes without TLS; the whole answer."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        writer.write(data)
+        return await reader.read()
+    finally:
+        writer.close()
+        await writer.wait_closed()
+
+
+async def send_plain_http(certificates: Path) -> None:
+    serving, asking = tls_of(certificates)
+    async with http.Server(handler) as server, http.Client(tls=asking) as client:
+        listener = await server.listen("127.0.0.1", 0, tls=serving)
+        for request in PLAIN:
+            assert await exchange(listener.port, request.encode()) == (
+                b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
+            )
+        assert await exchange(listener.port, b"neither TLS nor HTTP\r\n") == b""
+        assert server.statistics().handshake_failures_total == len(PLAIN) + 1
+        assert server.statistics().connections_total == 0
+        answer = await client.request("GET", f"{listener.url}/")
+        assert (answer.status, await answer.read()) == (200, b"")
+
+
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
+def test_plain_http_on_a_tls_port_is_answered_as_go_answers_it(
+    run: Runner, certificates: Path
+) -> None:
+    run(send_plain_http(certificates))
+    gc.collect()
+    before = open_files()
+    run(send_plain_http(certificates))
+    gc.collect()
+    assert open_files() <= before
