@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, TimeoutError, expect
+from playwright.sync_api import Page, Route, TimeoutError, expect
 from tests.e2e.dashboard.conftest import ROOT, WAIT_MS, Demo, Open, find_violations
 
 pytestmark = pytest.mark.slow
@@ -130,7 +130,7 @@ def test_clusters_and_the_connection_are_followed_before_the_first_paint(
 
 
 def test_the_keyboard_goes_everywhere(page: Page, demo: Demo) -> None:
-    visit(page, demo, "/", "Overview", "attention")
+    visit(page, demo, "/experiments", "Experiments", "gateway-tutorial")
     for _ in range(5):  # the second key counts only soon after the first: a busy machine is late
         page.keyboard.press("g")
         page.keyboard.press("c")
@@ -147,6 +147,23 @@ def test_the_keyboard_goes_everywhere(page: Page, demo: Demo) -> None:
     expect(page).to_have_url(re.compile("/experiments/experiments/gateway-tutorial$"))
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_contain_text("Search everything")
+
+
+def test_found_objects_appear_at_once_and_ours_come_first(page: Page, demo: Demo) -> None:
+    demo.call("POST", "/api/v1/namespaces", {"metadata": {"name": "gateway-tut"}})
+    held: list[Route] = []
+    page.route("**/k8s/api/v1/namespaces?limit=*", lambda route: held.append(route))
+    visit(page, demo, "/experiments", "Experiments", "gateway-tutorial")
+    with page.expect_response(re.compile("/experiments\\?limit=")):
+        page.keyboard.press("/")
+        page.get_by_role("combobox", name="Search").fill("gateway-tut")
+    results = page.get_by_role("listbox", name="Results").get_by_role("option")
+    expect(results).to_have_count(0)
+    for route in held:
+        route.continue_()
+    expect(results.first).to_have_text(re.compile("gateway-tutorial.*Experiment$"))
+    expect(results.filter(has_text=re.compile("^gateway-tutNamespace$"))).to_have_count(1)
+    demo.call("DELETE", "/api/v1/namespaces/gateway-tut")
 
 
 def test_times_are_relative_and_exact_on_hover(page: Page, demo: Demo) -> None:

@@ -13,13 +13,17 @@ interface Hit {
   kind: string;
   to: string;
   text: string;
+  isBuiltIn?: boolean; // an object of a kind of Kubernetes itself
 }
 
 const SHOWN = 50;
 const METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 const EXTRA = new Set(["Pod", "Deployment", "Service", "Namespace", "ConfigMap", "Job"]);
 
-/** Everything that can be found, read when the palette opens. */
+/**
+ * Everything that can be found, read when the palette opens. All objects are added at once: results
+ * that move while lists arrive one by one would let Enter open another object than the one that was read.
+ */
 async function loadHits(add: (hits: Hit[]) => void): Promise<void> {
   const resources = await loadResources();
   add(
@@ -32,7 +36,8 @@ async function loadHits(add: (hits: Hit[]) => void): Promise<void> {
   );
   const ours = new Set(Object.values(KINDS).map((each) => `${each.group}/${each.kind}`));
   const wanted = resources.filter((each) => ours.has(`${each.group}/${each.kind}`) || EXTRA.has(each.kind));
-  await Promise.all(wanted.map(async (each) => add(await loadObjects(each))));
+  const lists = await Promise.all(wanted.map(loadObjects));
+  add(lists.flat());
 }
 
 async function loadObjects(resource: Resource): Promise<Hit[]> {
@@ -43,6 +48,7 @@ async function loadObjects(resource: Resource): Promise<Hit[]> {
       kind: resource.kind,
       to: viewOf(resource, metadata.namespace, metadata.name) ?? linkTo(resource, metadata.namespace, metadata.name),
       text: `${metadata.name} ${metadata.namespace ?? ""} ${resource.kind}`.toLowerCase(),
+      isBuiltIn: EXTRA.has(resource.kind),
     }));
   } catch {
     return []; // a kind that the viewer may not list is simply not found
@@ -108,6 +114,6 @@ function filter(hits: Hit[], query: string): Hit[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return hits.slice(0, SHOWN);
   const matching = hits.filter((hit) => words.every((word) => hit.text.includes(word)));
-  const rank = (hit: Hit) => (hit.text.startsWith(words[0] ?? "") ? 0 : 1000) + hit.label.length;
+  const rank = (hit: Hit) => (hit.text.startsWith(words[0] ?? "") ? 0 : 2000) + (hit.isBuiltIn ? 1000 : 0) + hit.label.length;
   return matching.sort((a, b) => rank(a) - rank(b)).slice(0, SHOWN);
 }
