@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from quarterdeck.apis.experiments.v1alpha1 import GROUP
-from quarterdeck.app import experiment_catalogue
+from quarterdeck.app import experiment_catalog
 from quarterdeck.operators.experiments.naming import HOME
 
 _API = f"{GROUP}/v1alpha1"
@@ -13,7 +13,7 @@ Manifest = Mapping[str, Any]
 
 _NAMED = ("envoy-gateway", "nginx-ingress", "demo-services", "k6-http-loadgen")
 COMPONENTS: tuple[Manifest, ...] = tuple(
-    each for each in experiment_catalogue.COMPONENTS if each["metadata"]["name"] in _NAMED
+    each for each in experiment_catalog.COMPONENTS if each["metadata"]["name"] in _NAMED
 )
 """Components that the sample names."""
 
@@ -84,4 +84,4 @@ def list_namespaces() -> list[Manifest]:
 
 def list_catalogue() -> list[Manifest]:
     """What `up` applies so that experiments run without anything else installed."""
-    return [*experiment_catalogue.COMPONENTS, *experiment_catalogue.TEMPLATES]
+    return [*experiment_catalog.COMPONENTS, *experiment_catalog.TEMPLATES]

@@ -1,9 +1,9 @@
-"""`experiments/catalogue/`: Components and WorkflowTemplates of the experiments that ship."""
+"""`experiments/catalog/`: Components and WorkflowTemplates of the experiments that ship."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from quarterdeck.app.experiment_catalogue import COMPONENTS, TEMPLATES
+from quarterdeck.app.experiment_catalog import COMPONENTS, TEMPLATES
 from quarterdeck.codegen.files import File
 from quarterdeck.kit import yaml
 
@@ -18,4 +18,4 @@ def build_files() -> Iterator[File]:
 
 def _render(name: str, documents: Sequence[Mapping[str, Any]]) -> File:
     text = yaml.dump_all([dict(each) for each in documents])
-    return File(f"experiments/catalogue/{name}.yaml", f"# {NOTICE}\n---\n{text}")
+    return File(f"experiments/catalog/{name}.yaml", f"# {NOTICE}\n---\n{text}")

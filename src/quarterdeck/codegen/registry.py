@@ -61,7 +61,7 @@ GENERATORS: tuple[Generator, ...] = (
         name="catalogue of experiments",
         target=Target.MANIFESTS,
         run=experiments.build_files,
-        owns=("experiments/catalogue/*.yaml",),
+        owns=("experiments/catalog/*.yaml",),
     ),
     Generator(
         name="builders",

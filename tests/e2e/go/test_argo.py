@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.go.test_oracles import build, go
 
 from quarterdeck.apis.experiments.v1alpha1 import Component, Experiment
-from quarterdeck.app.experiment_catalogue import COMPONENTS
+from quarterdeck.app.experiment_catalog import COMPONENTS
 from quarterdeck.kit import yaml
 from quarterdeck.operators.experiments import argocd
 from quarterdeck.operators.experiments.kubeconfig import Connection

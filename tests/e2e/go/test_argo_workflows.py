@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.go.test_oracles import build, go
 
 from quarterdeck.apis.experiments.v1alpha1 import Component, Experiment
-from quarterdeck.app.experiment_catalogue import COMPONENTS, TEMPLATES
+from quarterdeck.app.experiment_catalog import COMPONENTS, TEMPLATES
 from quarterdeck.kit import yaml
 from quarterdeck.operators.experiments.preview import preview
 from quarterdeck.operators.experiments.settings import Settings

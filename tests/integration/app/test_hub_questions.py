@@ -12,7 +12,7 @@ from quarterdeck.apis.clusterpulse.v1alpha1 import KINDS
 from quarterdeck.app import definitions
 from quarterdeck.app.access import explain_access, find_unknown
 from quarterdeck.app.cluster import Cluster
-from quarterdeck.app.enrolment import Credentials, Enrolment, build_rules, connect_cluster
+from quarterdeck.app.enrollment import Credentials, Enrolment, build_rules, connect_cluster
 from quarterdeck.app.host import Host
 from quarterdeck.app.machines import find_operator_uid
 from quarterdeck.app.settings import Settings

@@ -24,7 +24,7 @@ from quarterdeck.apis.clusterpulse.v1alpha1 import KINDS, ClusterConnection
 from quarterdeck.app import definitions
 from quarterdeck.app.cluster_factory import EmbeddedClusters
 from quarterdeck.app.collector_manifest import JoinOptions, join
-from quarterdeck.app.enrolment import Enrolment, connect_cluster, enrol
+from quarterdeck.app.enrollment import Enrolment, connect_cluster, enrol
 from quarterdeck.client.client import Client
 from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.hubstate import keys

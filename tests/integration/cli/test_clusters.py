@@ -12,7 +12,7 @@ from quarterdeck.apis.clusterpulse.v1alpha1 import KINDS, ClusterConnection
 from quarterdeck.apis.core.config import Secret
 from quarterdeck.app import definitions
 from quarterdeck.app.connection_manifests import build_connection
-from quarterdeck.app.enrolment import Credentials, Enrolment, build_rules, enrol
+from quarterdeck.app.enrollment import Credentials, Enrolment, build_rules, enrol
 from quarterdeck.cli.main import run
 from quarterdeck.client import Client, ClusterConfig, load_config
 from quarterdeck.hubstate.push.tokens import hash_token

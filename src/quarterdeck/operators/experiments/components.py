@@ -20,7 +20,7 @@ from quarterdeck.apis.experiments.status import Layer, Origin
 from quarterdeck.apis.experiments.targets import ComponentRef
 from quarterdeck.meta import field
 from quarterdeck.meta.field import FieldError
-from quarterdeck.operators.experiments import catalogue
+from quarterdeck.operators.experiments import catalog
 from quarterdeck.operators.experiments.conditions import Reason
 from quarterdeck.operators.experiments.substitution import (
     NotYet,
@@ -97,11 +97,11 @@ def resolve(
         return Resolved(name, kind, "Inline", (source,))
     component, origin = components.get(name), "Component"
     if component is None:
-        component, origin = catalogue.find_built_in(name), "BuiltIn"
+        component, origin = catalog.find_built_in(name), "BuiltIn"
     if component is None:
         if by_convention:
             return Resolved(
-                name, kind, "Convention", (catalogue.build_source_by_convention(name, kind),)
+                name, kind, "Convention", (catalog.build_source_by_convention(name, kind),)
             )
         detail = _describe_missing(name, kind, components)
         return Problem(Reason.COMPONENT_NOT_FOUND, field.invalid(f"{path}.{kind}", name, detail))

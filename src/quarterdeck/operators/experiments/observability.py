@@ -9,7 +9,7 @@ from quarterdeck.apis.experiments.status import Layer
 from quarterdeck.apis.experiments.targets import ComponentRef, Target
 from quarterdeck.apis.experiments.v1alpha1 import Experiment
 from quarterdeck.kit import yaml
-from quarterdeck.operators.experiments import catalogue, naming
+from quarterdeck.operators.experiments import catalog, naming
 from quarterdeck.operators.experiments.components import Problem, Resolved, resolve
 from quarterdeck.operators.experiments.ports import Datasource
 from quarterdeck.operators.experiments.settings import Settings
@@ -42,18 +42,18 @@ def list_injected(
     url = observability.endpoint or settings.remote_write_url or settings.metrics_url + WRITE_PATH
     if observability.transport == "tailscale":
         url = TAILNET_URL + WRITE_PATH
-        if catalogue.TAILSCALE_OPERATOR not in named:
-            yield ComponentRef(app=catalogue.TAILSCALE_OPERATOR), "infra"
-        if catalogue.METRICS_EGRESS not in named:
-            yield ComponentRef(config=catalogue.METRICS_EGRESS), "obs"
-    if catalogue.METRICS_AGENT not in named:
+        if catalog.TAILSCALE_OPERATOR not in named:
+            yield ComponentRef(app=catalog.TAILSCALE_OPERATOR), "infra"
+        if catalog.METRICS_EGRESS not in named:
+            yield ComponentRef(config=catalog.METRICS_EGRESS), "obs"
+    if catalog.METRICS_AGENT not in named:
         params = {
             "experiment": experiment.metadata.name,
             "target": target.name,
             "tenant": choose_tenant(experiment, target),
             "remoteWriteUrl": url,
         }
-        yield ComponentRef(app=catalogue.METRICS_AGENT, params=params), "obs"
+        yield ComponentRef(app=catalog.METRICS_AGENT, params=params), "obs"
 
 
 def resolve_injected(

@@ -9,7 +9,7 @@ import pytest
 from tests.integration.operators.experiments.world import World, running
 
 from quarterdeck.apis.experiments.v1alpha1 import RESUME, Component, Experiment
-from quarterdeck.app.experiment_catalogue import COMPONENTS, TEMPLATES
+from quarterdeck.app.experiment_catalog import COMPONENTS, TEMPLATES
 from quarterdeck.kit import yaml
 from quarterdeck.operators.experiments import naming
 from quarterdeck.operators.experiments.drivers.result_stores import Files

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.operators.experiments.samples import component
 
 from quarterdeck.apis.experiments.targets import ComponentRef
-from quarterdeck.operators.experiments import catalogue
+from quarterdeck.operators.experiments import catalog
 from quarterdeck.operators.experiments.components import (
     Problem,
     Resolved,
@@ -82,7 +82,7 @@ def test_components_follow_the_convention_of_the_existing_repository(
 
 def test_the_convention_has_three_kinds() -> None:
     with pytest.raises(ValueError, match="testing"):
-        catalogue.build_source_by_convention("x", "testing")
+        catalog.build_source_by_convention("x", "testing")
 
 
 def test_the_reference_wins_over_the_source_and_the_source_over_the_default() -> None:

@@ -11,7 +11,7 @@ from quarterdeck.cli.output import print_result
 from quarterdeck.cli.parameters import Option
 
 if TYPE_CHECKING:
-    from quarterdeck.app.enrolment import Enrolment
+    from quarterdeck.app.enrollment import Enrolment
     from quarterdeck.client.config.cluster import ClusterConfig
 
 
@@ -66,7 +66,7 @@ async def add(
     json: Json = False,
 ) -> None:
     """Make a service account on a cluster and a connection to it on the hub."""
-    from quarterdeck.app.enrolment import connect_cluster, enrol
+    from quarterdeck.app.enrollment import connect_cluster, enrol
     from quarterdeck.client.client import Client
     from quarterdeck.inventory.push.address import find_address_problem
 
@@ -100,7 +100,7 @@ def _load(kubeconfig: str, context: str) -> "ClusterConfig":
 
 
 def _build_enrolment(flags: ClusterFlags, source: "ClusterConfig", context: str) -> "Enrolment":
-    from quarterdeck.app.enrolment import Enrolment
+    from quarterdeck.app.enrollment import Enrolment
 
     return Enrolment(
         name=_name(flags.name or context or source.name),

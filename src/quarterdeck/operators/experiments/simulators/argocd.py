@@ -19,7 +19,7 @@ from quarterdeck.operators.experiments.argocd import IN_CLUSTER
 from quarterdeck.operators.experiments.foreign import ArgoApplication
 from quarterdeck.operators.experiments.kubeconfig import Connection
 from quarterdeck.operators.experiments.ports import TargetRefused, TargetUnreachable
-from quarterdeck.operators.experiments.simulators.behaviour import (
+from quarterdeck.operators.experiments.simulators.behavior import (
     Behaviour,
     Delays,
     Timeline,

@@ -22,7 +22,7 @@ from quarterdeck.operators.experiments.foreign import (
     ClusterRequest,
     ForeignCondition,
 )
-from quarterdeck.operators.experiments.simulators.behaviour import (
+from quarterdeck.operators.experiments.simulators.behavior import (
     Behaviour,
     Delays,
     Timeline,

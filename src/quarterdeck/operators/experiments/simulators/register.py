@@ -24,7 +24,7 @@ from quarterdeck.operators.experiments.foreign import (
 )
 from quarterdeck.operators.experiments.settings import Settings
 from quarterdeck.operators.experiments.simulators.argocd import ArgoSimulator
-from quarterdeck.operators.experiments.simulators.behaviour import Delays, Timeline
+from quarterdeck.operators.experiments.simulators.behavior import Delays, Timeline
 from quarterdeck.operators.experiments.simulators.clusters import (
     CAPI_FINALIZER,
     CLAIM_FINALIZER,

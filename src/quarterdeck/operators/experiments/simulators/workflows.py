@@ -21,7 +21,7 @@ from quarterdeck.operators.experiments.foreign import (
     WorkflowTemplate,
 )
 from quarterdeck.operators.experiments.results.outputs import find_metric_name
-from quarterdeck.operators.experiments.simulators.behaviour import (
+from quarterdeck.operators.experiments.simulators.behavior import (
     PREFIX,
     Delays,
     Timeline,

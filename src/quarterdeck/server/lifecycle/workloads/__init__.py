@@ -2,7 +2,7 @@
 
 They make the plans Kubernetes would make, in one process. The controllers and the scheduler also
 run without the kubelet; pods then wait for a node with a kubelet of its own. Start at
-`deployments`, follow a pod through `scheduler` to `kubelet`, and see `behaviour` for what the
+`deployments`, follow a pod through `scheduler` to `kubelet`, and see `behavior` for what the
 annotations of a pod simulate.
 """
 

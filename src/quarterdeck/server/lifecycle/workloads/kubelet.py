@@ -20,7 +20,7 @@ from quarterdeck.server.lifecycle.engine.objects import (
 from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.lifecycle.workloads import pod_state, pod_status
 from quarterdeck.server.lifecycle.workloads.addresses import Addresses
-from quarterdeck.server.lifecycle.workloads.behaviour import Behaviour, Effect, parse_behaviour
+from quarterdeck.server.lifecycle.workloads.behavior import Behaviour, Effect, parse_behaviour
 from quarterdeck.server.lifecycle.workloads.nodes import get_address, is_down
 from quarterdeck.server.lifecycle.workloads.pods import PODS, is_finished, is_ready
 from quarterdeck.server.registry.resource import Object

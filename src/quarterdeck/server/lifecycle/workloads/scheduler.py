@@ -21,7 +21,7 @@ from quarterdeck.server.lifecycle.engine.objects import (
     with_condition,
 )
 from quarterdeck.server.lifecycle.engine.view import View
-from quarterdeck.server.lifecycle.workloads.behaviour import Effect, parse_behaviour
+from quarterdeck.server.lifecycle.workloads.behavior import Effect, parse_behaviour
 from quarterdeck.server.lifecycle.workloads.nodes import is_node_ready
 from quarterdeck.server.lifecycle.workloads.pods import PODS
 from quarterdeck.server.registry.resource import Object

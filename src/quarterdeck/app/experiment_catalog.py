@@ -1,6 +1,6 @@
 """The catalogue that ships with the experiments: Components, and WorkflowTemplates.
 
-`make update` writes it to `experiments/catalogue/`, for clusters; `up` applies it by itself. Charts
+`make update` writes it to `experiments/catalog/`, for clusters; `up` applies it by itself. Charts
 are pinned. What is no chart comes from the repository of the existing project.
 """
 
@@ -10,7 +10,7 @@ from typing import Any
 from quarterdeck.apis.experiments.v1alpha1 import GROUP
 from quarterdeck.app import experiment_loadgen
 from quarterdeck.app.experiment_templates import TEMPLATES
-from quarterdeck.operators.experiments.catalogue import REPOSITORY
+from quarterdeck.operators.experiments.catalog import REPOSITORY
 
 __all__ = ["COMPONENTS", "TEMPLATES"]
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from quarterdeck.apis.experiments.v1alpha1 import Experiment
-from quarterdeck.app.experiment_catalogue import COMPONENTS, TEMPLATES
+from quarterdeck.app.experiment_catalog import COMPONENTS, TEMPLATES
 from quarterdeck.kit import http, json, yaml
 from quarterdeck.operators.experiments.drivers.prometheus import Prometheus
 from quarterdeck.operators.experiments.results import queries

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from quarterdeck.server.kinds.simulation import PREFIX
-from quarterdeck.server.lifecycle.workloads import behaviour
+from quarterdeck.server.lifecycle.workloads import behavior
 
 PAGE = Path(__file__).parents[4] / "docs/how-to/simulate-workloads.md"
 
@@ -17,10 +17,10 @@ def test_page_lists_every_failure() -> None:
         for line in table.splitlines()[2:]
         for name in re.findall(r"`(\w+)`", line.split("|")[1] if "|" in line else "")
     }
-    assert listed == set(behaviour.FAILURES)
+    assert listed == set(behavior.FAILURES)
 
 
 def test_page_lists_every_annotation_of_pods() -> None:
     listed = set(re.findall(r"^\| `(simulate\.quarterdeck\.dev/[\w-]+)`", PAGE.read_text(), re.M))
-    documented = set(re.findall(rf"{re.escape(PREFIX)}[\w-]+", behaviour.__doc__ or ""))
+    documented = set(re.findall(rf"{re.escape(PREFIX)}[\w-]+", behavior.__doc__ or ""))
     assert listed == documented

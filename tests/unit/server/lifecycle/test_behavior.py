@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from quarterdeck.server.kinds.simulation import PREFIX
-from quarterdeck.server.lifecycle.workloads.behaviour import FAILURES, Behaviour, parse_behaviour
+from quarterdeck.server.lifecycle.workloads.behavior import FAILURES, Behaviour, parse_behaviour
 
 Object = dict[str, Any]
 PLAIN = Behaviour(0.0, 0.0, 0.0, None, 0, None)

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from quarterdeck.app.cluster import Cluster
-from quarterdeck.app.enrolment import ACCOUNT, NAMESPACE, TOKEN_SECRET, Enrolment, enrol
+from quarterdeck.app.enrollment import ACCOUNT, NAMESPACE, TOKEN_SECRET, Enrolment, enrol
 from quarterdeck.client import Client, ClusterConfig
 from quarterdeck.kit import http, json
 from quarterdeck.kit.clock import VirtualClock

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from quarterdeck.apis.experiments.v1alpha1 import Component
-from quarterdeck.app.experiment_catalogue import COMPONENTS
+from quarterdeck.app.experiment_catalog import COMPONENTS
 from quarterdeck.kit import yaml
 from quarterdeck.operators.experiments.substitution import Scope, substitute
 
