@@ -1,7 +1,7 @@
 """The same surroundings for every process under measurement, whoever starts the run.
 
 A caller's `PYTHONDONTWRITEBYTECODE` would make each child compile each module at each start, a
-`GOGC` would favour one peer, a proxy would stand in the middle of the loopback: none is handed on.
+`GOGC` would favor one peer, a proxy would stand in the middle of the loopback: none is handed on.
 """
 
 import compileall

@@ -9,7 +9,7 @@ SUPERLINEAR = 1.25
 """An exponent above this is called out: the cost grows faster than the size."""
 
 
-def summarise(rounds: Sequence[float]) -> dict[str, float]:
+def summarize(rounds: Sequence[float]) -> dict[str, float]:
     """The median, and the range it came from."""
     return {
         "median": _short(statistics.median(rounds)),

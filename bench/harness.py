@@ -108,7 +108,7 @@ def _add_size(
             earlier = entry["contenders"].setdefault(name, {})
             earlier["stopped" if "sizes" in earlier else "missing"] = contender.reason
             continue
-        summary: dict[str, Any] = figures.summarise(measured[name])
+        summary: dict[str, Any] = figures.summarize(measured[name])
         if OURS in measured and name != OURS:
             summary |= figures.ratios(
                 measured[OURS], measured[name], is_more_better=entry["is_more_better"]

@@ -11,7 +11,7 @@ def draw(lines: list[str]) -> str:
     width = max(len(line) for line in lines) * ADVANCE + 2 * PAD
     height = len(lines) * LINE + 2 * PAD
     rows = "\n".join(
-        f'  <text x="{PAD}" y="{PAD + LINE * (number + 0.7):.0f}" fill="{colour(line)}" '
+        f'  <text x="{PAD}" y="{PAD + LINE * (number + 0.7):.0f}" fill="{color(line)}" '
         f'xml:space="preserve">{html.escape(line)}</text>'
         for number, line in enumerate(lines)
         if line.strip()
@@ -24,7 +24,7 @@ def draw(lines: list[str]) -> str:
     )
 
 
-def colour(line: str) -> str:
+def color(line: str) -> str:
     if line.startswith("Quarterdeck"):
         return "#7ee787"
     if line.startswith("    ") and line.strip():

@@ -30,6 +30,6 @@ def encode_cast(outputs: Iterable[Output], *, title: str) -> str:
 
 
 def render_text(outputs: Iterable[Output]) -> str:
-    """The same without colours and times."""
+    """The same without colors and times."""
     text = "".join(each.text for each in outputs).replace("\r\n", "\n")
     return _CONTROL.sub("", text)

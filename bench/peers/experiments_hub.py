@@ -11,7 +11,7 @@ from quarterdeck.apis.experiments.v1alpha1 import KINDS, Experiment
 from quarterdeck.app import definitions
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.app.cluster_factory import EmbeddedClusters
-from quarterdeck.app.experiments_samples import EXPERIMENT, list_catalogue, list_namespaces
+from quarterdeck.app.experiments_samples import EXPERIMENT, list_catalog, list_namespaces
 from quarterdeck.client import Client
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.operators import experiments
@@ -34,7 +34,7 @@ async def hub() -> AsyncIterator[tuple[Client, EmbeddedClusters]]:
         EmbeddedClusters(clock=SystemClock()) as clusters,
     ):
         await definitions.install(cluster.client.raw, [*KINDS, *FOREIGN])
-        await definitions.apply(cluster.client.raw, [*list_namespaces(), *list_catalogue()])
+        await definitions.apply(cluster.client.raw, [*list_namespaces(), *list_catalog()])
         yield cluster.client, clusters
 
 

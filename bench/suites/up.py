@@ -59,7 +59,7 @@ def cases(scale: Scale) -> Sequence[Case]:
         ),
         *_converging_cases(
             "Pipelines until all are on the fleet server",
-            _synchronise,
+            _synchronize,
             count,
             rounds=rounds,
             note=f"{count:,}, created {AT_ONCE} at once, on disk on both sides",
@@ -236,7 +236,7 @@ async def _converge(kubeconfig: Path, count: int) -> float:
         return time.perf_counter() - began
 
 
-async def _synchronise(kubeconfig: Path, count: int) -> float:
+async def _synchronize(kubeconfig: Path, count: int) -> float:
     from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline, PipelineSpec
     from quarterdeck.client.client import Client
     from quarterdeck.client.config.locate import load_config

@@ -31,7 +31,7 @@ class Workload:
 
 
 def cases(scale: Scale, operators: Operators) -> list[Case]:
-    """On our server; and shorter on kube-apiserver, which favours nobody, where there is one."""
+    """On our server; and shorter on kube-apiserver, which favors nobody, where there is one."""
     work = Workload(
         objects=scale.pick(40, 2_000, 5_000),
         rates_hz=scale.pick((50,), (100, 300), (100, 300)),

@@ -125,7 +125,7 @@ def test_a_peer_that_gives_up_keeps_the_sizes_it_managed() -> None:
     assert "| n, n=2 | peer | | it timed out | | |" in "".join(report.pages([result]).values())
 
 
-def test_children_see_nothing_of_the_caller_that_would_favour_somebody() -> None:
+def test_children_see_nothing_of_the_caller_that_would_favor_somebody() -> None:
     given = {"PATH": "/bin", "PYTHONDONTWRITEBYTECODE": "1", "GOGC": "off", "HTTPS_PROXY": "x"}
     assert environment.clean(given) == {"PATH": "/bin"}
     assert environment.clean({"PYTHONPATH": "src"}) == {"PYTHONPATH": "src"}

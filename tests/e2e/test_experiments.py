@@ -47,7 +47,7 @@ class Up:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def wait_catalogue(self) -> None:
+    def wait_catalog(self) -> None:
         self.kubectl("wait", "--for=create", "component/k6-http-loadgen", "--timeout=240s")
         template = ("workflowtemplate/gateway-validation", "-n", "argo-workflows")
         self.kubectl("wait", "--for=create", *template, "--timeout=240s")
@@ -78,7 +78,7 @@ def start(tmp_path: Path) -> Iterator[Callable[[], Up]]:
 def kubectl(start: Callable[[], Up]) -> Kubectl:
     """kubectl on a running `up`."""
     up = start()
-    up.wait_catalogue()
+    up.wait_catalog()
     return up.kubectl
 
 
@@ -117,7 +117,7 @@ def test_the_sample_applies_and_completes(kubectl: Kubectl) -> None:
 
 def test_a_shipped_tutorial_waits_for_its_reader(start: Callable[[], Up], tmp_path: Path) -> None:
     up = start()
-    up.wait_catalogue()
+    up.wait_catalog()
     up.kubectl("apply", "-f", str(ROOT / "experiments/gateway-tutorial.yaml"))
     waiting = "--for=jsonpath={.status.reason}=AwaitingResume"
     up.kubectl("wait", waiting, "exp/gateway-tutorial", "-n", "experiments", "--timeout=240s")
@@ -145,7 +145,7 @@ def test_a_run_goes_on_after_up_was_killed(start: Callable[[], Up], tmp_path: Pa
     file = tmp_path / "first.yaml"
     file.write_text(manifest.group(1).replace("metadata:\n  name: first", slow))
     up = start()
-    up.wait_catalogue()
+    up.wait_catalog()
     up.kubectl("apply", "-f", str(file))
     ready = "--for=jsonpath={.status.targets[0].phase}=Ready"
     up.kubectl("wait", ready, "exp/first", "-n", "experiments", "--timeout=240s")

@@ -1,6 +1,6 @@
-"""An HTTPS server of admission and conversion webhooks whose behaviour the URL path chooses.
+"""An HTTPS server of admission and conversion webhooks whose behavior the URL path chooses.
 
-A path is a behaviour and `key=value` parts, separated by slashes; `+` stands for a space. The
+A path is a behavior and `key=value` parts, separated by slashes; `+` stands for a space. The
 recorded requests in `tests/golden` name these paths; their README lists what each one does.
 """
 
@@ -37,7 +37,7 @@ class WebhookServer(NamedTuple):
 
 @asynccontextmanager
 async def webhook_server(handle: Handler | None = None) -> AsyncIterator[WebhookServer]:
-    """Serve until the block ends; `handle` answers instead of the behaviours of the paths."""
+    """Serve until the block ends; `handle` answers instead of the behaviors of the paths."""
     issued = issue_certificate(
         CertificateRequest("hook", timedelta(days=1), ("127.0.0.1", "localhost")),
         now=datetime.now(UTC),

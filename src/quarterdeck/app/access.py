@@ -34,7 +34,7 @@ async def explain_access(
 
 
 async def find_unknown(client: Client, cluster: str, type_: str) -> list[str]:
-    """Messages about a cluster or type that the hub does not have; they are probably misspelt."""
+    """Messages about a cluster or type that the hub does not have; they are probably misspelled."""
     found = []
     if all(each.metadata.name != cluster for each in await client.list(ClusterConnection)):
         found.append(f"ClusterConnection {cluster!r} not found; it is evaluated without labels")

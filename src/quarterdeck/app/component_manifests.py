@@ -106,7 +106,7 @@ def _build_alert_rules(installation: Installation) -> Document:
 
 
 def _build_dashboard(installation: Installation) -> Document:
-    """The dashboard as Grafana's sidecar finds it: a labelled ConfigMap."""
+    """The dashboard as Grafana's sidecar finds it: a labeled ConfigMap."""
     document = installation.workload.build_object(
         "v1", "ConfigMap", "quarterdeck-pipelines-dashboard"
     )

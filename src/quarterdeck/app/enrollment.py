@@ -72,7 +72,7 @@ DEPLOY_RULES: tuple[dict[str, Any], ...] = (
 bind the collector's role because the hub has all permissions of that role itself."""
 
 
-class Enrolment(msgspec.Struct, frozen=True, kw_only=True):
+class Enrollment(msgspec.Struct, frozen=True, kw_only=True):
     """Name and settings of a cluster to connect."""
 
     name: str
@@ -96,8 +96,8 @@ class Credentials(msgspec.Struct, frozen=True):
         return "Credentials(***)"
 
 
-async def enrol(
-    cluster: Client, hub: Client, wanted: Enrolment, *, clock: Clock | None = None
+async def enroll(
+    cluster: Client, hub: Client, wanted: Enrollment, *, clock: Clock | None = None
 ) -> Credentials:
     """Create the service account on the cluster; returns its token.
 
@@ -113,7 +113,7 @@ async def enrol(
 
 
 async def connect_cluster(
-    hub: Client, wanted: Enrolment, endpoint: str, credentials: Credentials
+    hub: Client, wanted: Enrollment, endpoint: str, credentials: Credentials
 ) -> None:
     """Create the Secret and the ClusterConnection on the hub."""
     secret = {"token": credentials.token}
@@ -131,7 +131,7 @@ async def connect_cluster(
     await _set_secret_owner(hub, manifests[0], wanted)
 
 
-async def _set_secret_owner(hub: Client, secret: dict[str, Any], wanted: Enrolment) -> None:
+async def _set_secret_owner(hub: Client, secret: dict[str, Any], wanted: Enrollment) -> None:
     """Make the connection the owner of the Secret, so that the token is deleted with it."""
     connection = await hub.get(ClusterConnection, wanted.name, wanted.namespace)
     owner = {

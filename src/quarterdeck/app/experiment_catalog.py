@@ -1,4 +1,4 @@
-"""The catalogue that ships with the experiments: Components, and WorkflowTemplates.
+"""The catalog that ships with the experiments: Components, and WorkflowTemplates.
 
 `make update` writes it to `experiments/catalog/`, for clusters; `up` applies it by itself. Charts
 are pinned. What is no chart comes from the repository of the existing project.

@@ -1,4 +1,4 @@
-"""Components of the catalogue that generate load: k6 in a Job, with the address that they get.
+"""Components of the catalog that generate load: k6 in a Job, with the address that they get.
 
 The Job is rendered by a chart for arbitrary objects (`raw`), so that nothing must be installed.
 Argo CD reports a Job as healthy once it has succeeded: what depends on the load waits for its end,

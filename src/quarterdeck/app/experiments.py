@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from quarterdeck.app.experiment_results import open_results
 from quarterdeck.app.experiments_options import build_operator_settings
-from quarterdeck.app.experiments_samples import SAMPLES, list_catalogue, list_namespaces
+from quarterdeck.app.experiments_samples import SAMPLES, list_catalog, list_namespaces
 from quarterdeck.app.experiments_settings import Settings as ExperimentsSettings
 from quarterdeck.app.host import Host
 from quarterdeck.operators import experiments
@@ -77,7 +77,7 @@ async def _create_administrator(
 
 
 async def _simulate(host: Host, settings: Settings) -> None:
-    """Start simulators and create namespaces; after the start, add foreign kinds and the catalogue.
+    """Start simulators and create namespaces; after the start, add foreign kinds and the catalog.
 
     Experiments can be applied as soon as `up` is ready; they wait for what does not exist yet.
     """
@@ -95,6 +95,6 @@ async def _simulate(host: Host, settings: Settings) -> None:
 
     async def prepare() -> None:
         await definitions.install(host.admin.raw, FOREIGN)
-        await definitions.apply(host.admin.raw, list_catalogue())
+        await definitions.apply(host.admin.raw, list_catalog())
 
-    host.manager.add_runnable("experiments-catalogue", prepare)
+    host.manager.add_runnable("experiments-catalog", prepare)

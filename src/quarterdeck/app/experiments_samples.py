@@ -82,6 +82,6 @@ def list_namespaces() -> list[Manifest]:
     ]
 
 
-def list_catalogue() -> list[Manifest]:
+def list_catalog() -> list[Manifest]:
     """What `up` applies so that experiments run without anything else installed."""
     return [*experiment_catalog.COMPONENTS, *experiment_catalog.TEMPLATES]

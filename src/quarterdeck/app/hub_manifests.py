@@ -71,7 +71,7 @@ def build_hub(namespace: str, image: str) -> dict[str, Document]:
                 "ports": [build_tcp_port("http", PORT), build_tcp_port("metrics", METRICS_PORT)],
             },
         },
-        # requests and scrapes from labelled namespaces, such as that of the OAuth proxy
+        # requests and scrapes from labeled namespaces, such as that of the OAuth proxy
         "network_policy": workload.build_network_policy(
             allow_port(PORT, _CLIENTS), allow_port(METRICS_PORT, SCRAPERS)
         ),

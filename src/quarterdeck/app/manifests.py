@@ -270,7 +270,7 @@ def _build_webhook_service(installation: Installation) -> Document:
 
 
 def _build_network_policy(installation: Installation) -> Document:
-    """Allow metrics for labelled namespaces and the hub; health and webhooks for everyone."""
+    """Allow metrics for labeled namespaces and the hub; health and webhooks for everyone."""
     hub = {"podSelector": {"matchLabels": HUB_LABELS}}
     return installation.workload.build_network_policy(
         allow_port(METRICS_PORT, SCRAPERS, hub), allow_port(HEALTH_PORT), allow_port(WEBHOOK_PORT)

@@ -55,7 +55,7 @@ class Part(NamedTuple):
     settings: str = ""
     """The module whose `Settings` struct declares settings of this operator alone."""
     quiet_kinds: tuple[str, ...] = ()
-    """Kinds that come as a catalogue: `up` prints no line when one of them is created."""
+    """Kinds that come as a catalog: `up` prints no line when one of them is created."""
 
     def kinds(self) -> "Sequence[type[Object]]":
         """The kinds whose CRDs it needs."""

@@ -43,7 +43,7 @@ async def read_table(client: "Client", path: "ResourcePath", options: "ListOptio
 def join_tables(
     tables: "list[tuple[ResourcePath, Table]]",
 ) -> "list[tuple[ResourcePath, Table]]":
-    """Make one table of neighbours of the same resource."""
+    """Make one table of neighbors of the same resource."""
     joined: list[tuple[ResourcePath, Table]] = []
     for path, table in tables:
         if joined and joined[-1][0]._replace(name="") == path._replace(name=""):

@@ -44,7 +44,7 @@ The result becomes what the computed field's `type` says: `float`; `integer`, wh
 """
 
 _COMPAT = """\
-`expressionMode: compat` keeps the behaviour of ClusterPulse for sources that rely on it: null and
+`expressionMode: compat` keeps the behavior of ClusterPulse for sources that rely on it: null and
 text count as 0 in arithmetic and order, `==` goes by its left side and is false for whole numbers
 from fields, `len` and `substr` count bytes, what follows a complete expression is ignored, unknown
 functions give null, computed fields see only earlier ones, only numbers may stand in brackets of a

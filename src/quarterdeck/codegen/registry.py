@@ -58,7 +58,7 @@ GENERATORS: tuple[Generator, ...] = (
         ),
     ),
     Generator(
-        name="catalogue of experiments",
+        name="catalog of experiments",
         target=Target.MANIFESTS,
         run=experiments.build_files,
         owns=("experiments/catalog/*.yaml",),

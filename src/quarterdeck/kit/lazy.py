@@ -6,7 +6,7 @@
     if not TYPE_CHECKING:
         __getattr__ = lazy.attach(__name__, {"client": ("Client",)})
 
-Type checkers read the imports and never see `__getattr__`, so a misspelt name is still an error.
+Type checkers read the imports and never see `__getattr__`, so a misspelled name is still an error.
 """
 
 import sys

@@ -216,4 +216,4 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`host:port` that legacy discovery names; empty for what the request was sent to."""
 
     git_version: str = "v1.32.4"
-    """The Kubernetes version whose behaviour this is; clients read it from `/version`."""
+    """The Kubernetes version whose behavior this is; clients read it from `/version`."""

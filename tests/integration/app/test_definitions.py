@@ -6,7 +6,7 @@ from typing import Any
 from quarterdeck.apis.experiments.v1alpha1 import KINDS
 from quarterdeck.app import definitions
 from quarterdeck.app.cluster import Cluster
-from quarterdeck.app.experiments_samples import list_catalogue, list_namespaces
+from quarterdeck.app.experiments_samples import list_catalog, list_namespaces
 from quarterdeck.meta.identity import GVR
 from quarterdeck.operators.experiments.foreign import FOREIGN
 
@@ -28,14 +28,14 @@ async def test_an_unchanged_manifest_is_not_sent_again() -> None:
         assert sent.count == 0
 
 
-async def test_a_second_start_applies_nothing_of_catalogue_and_namespaces() -> None:
+async def test_a_second_start_applies_nothing_of_catalog_and_namespaces() -> None:
     async with Cluster() as cluster:
         requests = cluster.client.raw
         await definitions.install(requests, [*KINDS, *FOREIGN])
-        await definitions.apply(requests, [*list_namespaces(), *list_catalogue()])
+        await definitions.apply(requests, [*list_namespaces(), *list_catalog()])
         sent: Any = _Patches(requests)
         await definitions.install(sent, [*KINDS, *FOREIGN])
-        await definitions.apply(sent, [*list_namespaces(), *list_catalogue()])
+        await definitions.apply(sent, [*list_namespaces(), *list_catalog()])
         assert sent.count == 0
 
 

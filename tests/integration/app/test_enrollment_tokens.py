@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from quarterdeck.app.cluster import Cluster
-from quarterdeck.app.enrollment import ACCOUNT, NAMESPACE, TOKEN_SECRET, Enrolment, enrol
+from quarterdeck.app.enrollment import ACCOUNT, NAMESPACE, TOKEN_SECRET, Enrollment, enroll
 from quarterdeck.client import Client, ClusterConfig
 from quarterdeck.kit import http, json
 from quarterdeck.kit.clock import VirtualClock
@@ -52,7 +52,7 @@ async def open_clusters() -> AsyncIterator[tuple[SlowCluster, Client, Client]]:
 
 async def test_a_secret_that_is_filled_later_is_waited_for() -> None:
     async with open_clusters() as (slow, client, hub), asyncio.TaskGroup() as tasks:
-        enrolled = tasks.create_task(enrol(client, hub, Enrolment(name="east"), clock=slow.clock))
+        enrolled = tasks.create_task(enroll(client, hub, Enrollment(name="east"), clock=slow.clock))
         await slow.watched.wait()
         secrets = hub.resource(GVR("", "v1", "secrets"))
         patch = {"metadata": {"labels": {"filled": "now"}}}
@@ -64,7 +64,7 @@ async def test_a_secret_that_is_filled_later_is_waited_for() -> None:
 
 async def test_a_token_that_expires_is_asked_for_where_secrets_stay_empty() -> None:
     async with open_clusters() as (slow, client, hub), asyncio.TaskGroup() as tasks:
-        enrolled = tasks.create_task(enrol(client, hub, Enrolment(name="east"), clock=slow.clock))
+        enrolled = tasks.create_task(enroll(client, hub, Enrollment(name="east"), clock=slow.clock))
         await slow.watched.wait()
         await slow.clock.advance(10.0)
         credentials = await enrolled
@@ -76,7 +76,7 @@ async def test_a_cluster_that_issues_no_token_is_named() -> None:
     async with open_clusters() as (slow, client, hub):
         slow.issues_tokens = False
         enrolled = asyncio.ensure_future(
-            enrol(client, hub, Enrolment(name="east"), clock=slow.clock)
+            enroll(client, hub, Enrollment(name="east"), clock=slow.clock)
         )
         await slow.watched.wait()
         await slow.clock.advance(10.0)

@@ -1,4 +1,4 @@
-"""What the hub's objects say about access and enrolment, asked without a hub."""
+"""What the hub's objects say about access and enrollment, asked without a hub."""
 
 import base64
 import contextlib
@@ -12,7 +12,7 @@ from quarterdeck.apis.clusterpulse.v1alpha1 import KINDS
 from quarterdeck.app import definitions
 from quarterdeck.app.access import explain_access, find_unknown
 from quarterdeck.app.cluster import Cluster
-from quarterdeck.app.enrollment import Credentials, Enrolment, build_rules, connect_cluster
+from quarterdeck.app.enrollment import Credentials, Enrollment, build_rules, connect_cluster
 from quarterdeck.app.host import Host
 from quarterdeck.app.machines import find_operator_uid
 from quarterdeck.app.settings import Settings
@@ -47,13 +47,13 @@ async def test_a_cluster_is_connected_as_it_was_wanted() -> None:
     credentials = Credentials("t0ken", "AUTHORITY")
     async with Cluster() as hub:
         await definitions.install(hub.client.raw, KINDS)
-        plain = Enrolment(name="east")
+        plain = Enrollment(name="east")
         await connect_cluster(hub.client, plain, "https://east:6443", credentials)
         spec, data = await _read_connection(hub.client, "east")
         assert (spec["displayName"], spec["endpoint"]) == ("east", "https://east:6443")
         assert "insecureSkipTLSVerify" not in spec or spec["insecureSkipTLSVerify"] is False
         assert data == {"token": "t0ken", "ca.crt": "AUTHORITY"}
-        wanted = Enrolment(
+        wanted = Enrollment(
             name="west",
             display_name="West",
             labels={"env": "prod"},
@@ -77,7 +77,7 @@ async def test_names_that_the_hub_does_not_have_are_told() -> None:
             hub.client.raw, [_build_source("Certificate", "cert-manager.io/v1", "certificates")]
         )
         credentials = Credentials("t0ken", "")
-        await connect_cluster(hub.client, Enrolment(name="east"), "https://east:6443", credentials)
+        await connect_cluster(hub.client, Enrollment(name="east"), "https://east:6443", credentials)
         assert await find_unknown(hub.client, "east", "certificates") == []
         assert await find_unknown(hub.client, "east", "nodes") == []
         assert await find_unknown(hub.client, "east", "") == []

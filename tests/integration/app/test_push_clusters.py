@@ -24,7 +24,7 @@ from quarterdeck.apis.clusterpulse.v1alpha1 import KINDS, ClusterConnection
 from quarterdeck.app import definitions
 from quarterdeck.app.cluster_factory import EmbeddedClusters
 from quarterdeck.app.collector_manifest import JoinOptions, join
-from quarterdeck.app.enrollment import Enrolment, connect_cluster, enrol
+from quarterdeck.app.enrollment import Enrollment, connect_cluster, enroll
 from quarterdeck.client.client import Client
 from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.hubstate import keys
@@ -188,8 +188,8 @@ async def test_the_hub_deploys_a_collector_with_the_rights_that_add_gave_it(
     tmp_path: Path,
 ) -> None:
     async with running_world(tmp_path, image="collector:1") as world:
-        wanted = Enrolment(name="east", ingester_address=world.address)
-        credentials = await enrol(world.spoke, world.hub, wanted, clock=CLOCK)
+        wanted = Enrollment(name="east", ingester_address=world.address)
+        credentials = await enroll(world.spoke, world.hub, wanted, clock=CLOCK)
         assert credentials.expires_at == ""
         await connect_cluster(world.hub, wanted, world.spoke.config.server, credentials)
         await world.wait_reason("NotConnected")

@@ -12,7 +12,7 @@ from quarterdeck.apis.clusterpulse.v1alpha1 import KINDS, ClusterConnection
 from quarterdeck.apis.core.config import Secret
 from quarterdeck.app import definitions
 from quarterdeck.app.connection_manifests import build_connection
-from quarterdeck.app.enrollment import Credentials, Enrolment, build_rules, enrol
+from quarterdeck.app.enrollment import Credentials, Enrollment, build_rules, enroll
 from quarterdeck.cli.main import run
 from quarterdeck.client import Client, ClusterConfig, load_config
 from quarterdeck.hubstate.push.tokens import hash_token
@@ -182,7 +182,7 @@ def test_a_cluster_that_fills_no_secrets_gives_a_token_whose_end_is_told() -> No
         config = ClusterConfig(server=network.serve(server, "localhost"))
         async with Client(config, clock=clock, network=network) as client:
             enrolling = asyncio.ensure_future(
-                enrol(client, client, Enrolment(name="spoke"), clock=clock)
+                enroll(client, client, Enrollment(name="spoke"), clock=clock)
             )
             while not enrolling.done():
                 await asyncio.sleep(0)

@@ -39,19 +39,19 @@ class Boat(Object, frozen=True, kw_only=True):
 
 
 def definition() -> dict[str, Any]:
-    """Boats with colours, cabins, a scale, and whatever else their owners write."""
+    """Boats with colors, cabins, a scale, and whatever else their owners write."""
     text, number = {"type": "string"}, {"type": "integer"}
     deck = {
         "type": "object",
         "required": ["name"],
-        "properties": {"name": text, "level": number, "cabins": number, "colour": text},
+        "properties": {"name": text, "level": number, "cabins": number, "color": text},
     }
     spec = {
         "type": "object",
         "x-kubernetes-preserve-unknown-fields": True,
         "properties": {
             "crew": number,
-            "colour": text,
+            "color": text,
             "decks": {
                 "type": "array",
                 "items": deck,
@@ -94,10 +94,10 @@ BODY: dict[str, Any] = {
     "metadata": {"name": "b", "namespace": "default"},
     "spec": {
         "crew": 2,
-        "colour": "red",
+        "color": "red",
         "figurehead": {"kind": "mermaid", "age": 7},
         "decks": [
-            {"name": "upper", "level": 1, "cabins": 4, "colour": "white"},
+            {"name": "upper", "level": 1, "cabins": 4, "color": "white"},
             {"name": "lower", "level": 0, "cabins": 9},
         ],
     },

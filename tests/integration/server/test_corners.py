@@ -79,8 +79,8 @@ async def test_annotations_of_deployments_are_counted(serving: Any) -> None:
         noted = await api("PATCH", f"{path}/d", patch, media=MERGE)
         assert noted.body["metadata"]["generation"] == 2
         patch = {"metadata": {"labels": {"x": "y"}}}
-        labelled = await api("PATCH", f"{path}/d", patch, media=MERGE)
-        assert labelled.body["metadata"]["generation"] == 2
+        labeled = await api("PATCH", f"{path}/d", patch, media=MERGE)
+        assert labeled.body["metadata"]["generation"] == 2
 
 
 async def test_rules_of_oneself_are_complete(serving: Any) -> None:

@@ -116,8 +116,8 @@ async def test_fields_that_left_the_schema_are_not_read() -> None:
         _, read, _ = await ask(cluster, "GET", f"{gadgets('v1')}/g")
         assert read["spec"] == {"x": 1}
         label = {"metadata": {"labels": {"a": "b"}}}
-        _, labelled, warnings = await ask(cluster, "PATCH", f"{gadgets('v1')}/g", label, MERGE)
-        assert (labelled["metadata"]["generation"], warnings) == (1, [])
+        _, labeled, warnings = await ask(cluster, "PATCH", f"{gadgets('v1')}/g", label, MERGE)
+        assert (labeled["metadata"]["generation"], warnings) == (1, [])
 
 
 async def test_deprecated_version_names_its_successor() -> None:

@@ -89,7 +89,7 @@ def test_the_summary_says_what_listens_where_and_what_to_try() -> None:
     assert "0.50 s" in text
 
 
-def test_the_console_has_no_colours_without_a_terminal() -> None:
+def test_the_console_has_no_colors_without_a_terminal() -> None:
     stream = io.StringIO()
     console = Console(stream)
     console.print_started(STARTED)
@@ -208,7 +208,7 @@ async def test_doctor_finds_what_is_in_the_way(tmp_path: Path) -> None:
     assert findings["python"].health is Health.OK
 
 
-async def test_doctor_recognises_the_server_that_runs_on_the_same_data(tmp_path: Path) -> None:
+async def test_doctor_recognizes_the_server_that_runs_on_the_same_data(tmp_path: Path) -> None:
     import os
     import socket
 

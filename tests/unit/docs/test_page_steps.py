@@ -96,7 +96,7 @@ def test_an_unfinished_command_is_refused() -> None:
         pytest.param("412 objects", "1034 objects", id="count"),
         pytest.param("a: ... (b)", "a: anything (b)", id="inside a line"),
         pytest.param("head\n...\ntail", "head\none\ntwo\ntail", id="lines"),
-        pytest.param("one\n", "\x1b[1mone\x1b[0m", id="colour"),
+        pytest.param("one\n", "\x1b[1mone\x1b[0m", id="color"),
     ],
 )
 def test_what_differs_between_runs_is_not_compared(expected: str, actual: str) -> None:

@@ -16,7 +16,7 @@ from quarterdeck.meta.structural import check_structure
 from quarterdeck.meta.type_schema import SchemaError
 
 
-class Colour(enum.StrEnum):
+class Color(enum.StrEnum):
     RED = "red"
     BLUE = "blue"
 
@@ -35,7 +35,7 @@ class GadgetSpec(Struct, frozen=True, kw_only=True):
     required: str
     limited: Annotated[int, Schema(minimum=1, maximum=5, multiple_of=2)] = 2
     text: Annotated[str, Schema(min_length=1, max_length=9, pattern="^a")] = ""
-    colour: Colour = Colour.RED
+    color: Color = Color.RED
     shape: Annotated[Literal["round", "square"], Schema(default="round")] = "round"
     ratio: float = 0.0
     maybe: Annotated[str, Schema(nullable=True)] | None = None
@@ -125,7 +125,7 @@ def spec() -> dict[str, Any]:
             {"type": "integer", "format": "int64", "minimum": 1, "maximum": 5, "multipleOf": 2},
         ),
         ("text", {"type": "string", "minLength": 1, "maxLength": 9, "pattern": "^a"}),
-        ("colour", {"type": "string", "enum": ["red", "blue"]}),
+        ("color", {"type": "string", "enum": ["red", "blue"]}),
         ("shape", {"type": "string", "enum": ["round", "square"], "default": "round"}),
         ("ratio", {"type": "number", "format": "double"}),
         ("maybe", {"type": "string", "nullable": True}),

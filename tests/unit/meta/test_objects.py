@@ -126,7 +126,7 @@ def test_null_means_absent(member: str, value: None) -> None:
     assert json.loads(bytes(pod.spec.affinity)) == {"x": 1}
 
 
-def test_absent_arbitrary_json_is_recognised() -> None:
+def test_absent_arbitrary_json_is_recognized() -> None:
     assert is_absent(Pod().spec.affinity)
     assert is_absent(decode(Pod, b'{"spec":{"affinity":null}}').spec.affinity)
     assert not is_absent(decode(Pod, b'{"spec":{"affinity":{}}}').spec.affinity)

@@ -102,8 +102,8 @@ def test_docstrings_scopes_and_results_stay_as_they_were() -> None:
         '''\
         """A module."""
         import asyncio, enum
-        class Colour(enum.Enum):
-            """Colours."""
+        class Color(enum.Enum):
+            """Colors."""
             RED = 1
         count = 0
         def add():
@@ -120,7 +120,7 @@ def test_docstrings_scopes_and_results_stay_as_they_were() -> None:
             async for number in numbers():
                 found.append(number)
             return found
-        result = add(), asyncio.run(collect()), [c.name for c in Colour], add.__doc__
+        result = add(), asyncio.run(collect()), [c.name for c in Color], add.__doc__
         '''
     )
     assert names["__doc__"] == "A module."

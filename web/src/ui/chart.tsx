@@ -43,13 +43,13 @@ export function Chart({ title, series, format }: { title: string; series: Series
     void Promise.all([import("uplot"), import("uplot/dist/uPlot.min.css")]).then(([{ default: UPlot }]) => {
       if (isGone) return;
       const css = getComputedStyle(document.documentElement);
-      const colour = (name: string) => css.getPropertyValue(name).trim();
-      const colours = ["--accent", "--busy-fill", "--warn-fill", "--ok-fill", "--bad-fill"].map(colour);
+      const color = (name: string) => css.getPropertyValue(name).trim();
+      const colors = ["--accent", "--busy-fill", "--warn-fill", "--ok-fill", "--bad-fill"].map(color);
       const columns = series.map((each) => {
         const known = new Map(each.points);
         return times.map((at) => known.get(at) ?? null);
       });
-      const axis = { stroke: colour("--text-3"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: "11px system-ui" };
+      const axis = { stroke: color("--text-3"), grid: { stroke: color("--line"), width: 1 }, ticks: { show: false }, font: "11px system-ui" };
       plot = new UPlot(
         {
           width: node.clientWidth,
@@ -57,7 +57,7 @@ export function Chart({ title, series, format }: { title: string; series: Series
           cursor: { y: false, points: { size: 6 } },
           scales: { y: { range: (_, low, high) => [Math.min(0, low), high > low ? high * 1.1 : high + 1] } },
           axes: [{ ...axis, space: 60, size: 30, values: (_, ticks) => formatTicks(ticks) }, { ...axis, size: 52, values: (_, ticks) => ticks.map(format), ...(format === formatBytes && { incrs: BINARY }) }],
-          series: [{}, ...series.map((each, index) => ({ label: each.label, stroke: colours[index % colours.length] ?? "", width: 1.6, points: { show: times.length < 3 } }))],
+          series: [{}, ...series.map((each, index) => ({ label: each.label, stroke: colors[index % colors.length] ?? "", width: 1.6, points: { show: times.length < 3 } }))],
         },
         [times, ...columns],
         node,

@@ -6,7 +6,7 @@ import { Empty, Loading, Panel } from "../ui/basics";
 
 const LONGEST = 64 * 1024;
 const RETRY_MS = 3_000;
-/** Colours and cursor movements of terminals, and control characters other than tab and newline. */
+/** Colors and cursor movements of terminals, and control characters other than tab and newline. */
 const CONTROLS = /\u001b\[[0-?]*[ -/]*[@-~]|\u001b\][^\u0007]*\u0007|\u001b[@-_]|[\u0000-\u0008\u000b-\u001f\u007f]/g;
 
 type State = { kind: "loading" } | { kind: "text"; text: string } | { kind: "elsewhere"; url: string } | { kind: "none"; message: string };

@@ -65,7 +65,7 @@ class ExperimentBuilder(Builder[Experiment]):
         return self._set(("spec", "series"), series)
 
     def with_publish(self, publish: bool) -> Self:
-        """Whether the results are published and analysed by the Job after the run."""
+        """Whether the results are published and analyzed by the Job after the run."""
         return self._set(("spec", "publish"), publish)
 
     def with_metrics(self, *metrics: MetricsQuery) -> Self:

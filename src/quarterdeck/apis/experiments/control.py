@@ -75,4 +75,4 @@ class Resolution(Struct, frozen=True, kw_only=True):
 
     fallback: Annotated[Fallback, Schema(default="Fail")] = "Fail"
     """What to do if there is no Component of a name: fail, or look for it in a directory of the
-    catalogue's repository."""
+    catalog's repository."""

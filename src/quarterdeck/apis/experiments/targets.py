@@ -73,7 +73,7 @@ class ClusterSpec(Struct, frozen=True, kw_only=True):
 
 
 class InlineSource(Struct, frozen=True, kw_only=True):
-    """A source given in the experiment itself, for components that are not in the catalogue."""
+    """A source given in the experiment itself, for components that are not in the catalog."""
 
     repo_url: Annotated[str, Schema(min_length=1, max_length=2048)] = msgspec.field(name="repoURL")
     """Address of the git or Helm repository."""
@@ -97,7 +97,7 @@ class ComponentRef(Struct, frozen=True, kw_only=True):
     params: Annotated[Mapping[str, str], Schema(max_properties=64)] = {}
     """Parameters of the component; values may contain ${...} references."""
     source: InlineSource | None = None
-    """Where the component is, if it is not in the catalogue."""
+    """Where the component is, if it is not in the catalog."""
 
 
 class ObservabilitySpec(Struct, frozen=True, kw_only=True):

@@ -95,7 +95,7 @@ class ExperimentSpec(Struct, frozen=True, kw_only=True):
     series: Annotated[str, Schema(max_length=253)] = ""
     """Series that the experiment belongs to."""
     publish: bool = False
-    """Whether the results are published and analysed by the Job after the run."""
+    """Whether the results are published and analyzed by the Job after the run."""
     metrics: Annotated[
         tuple[MetricsQuery, ...],
         Schema(max_items=64, list_type="map", list_map_keys=("name",)),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 _BOOLEANS = ("true", "false")
-HONOURED = (
+HONORED = (
     "anonymous-auth",
     "api-audiences",
     "authorization-mode",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from quarterdeck.app.api_server import ServeSettings
-from quarterdeck.app.envtest.flags import ACCEPTED, HONOURED, get_flag, is_set, list_values
+from quarterdeck.app.envtest.flags import ACCEPTED, HONORED, get_flag, is_set, list_values
 from quarterdeck.app.errors import SettingError
 from quarterdeck.app.identities import Identities
 from quarterdeck.app.serving_certificate import ServingFiles
@@ -51,7 +51,7 @@ def build_settings(flags: Flags, *, data_dir: Path | None, pki: Path) -> ServeSe
 
 def find_unknown(flags: Flags) -> list[str]:
     """Flags that change nothing here, sorted."""
-    return sorted(set(flags) - set(HONOURED) - set(ACCEPTED))
+    return sorted(set(flags) - set(HONORED) - set(ACCEPTED))
 
 
 def _build_options(flags: Flags) -> ServerOptions:

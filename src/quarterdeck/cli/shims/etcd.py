@@ -13,7 +13,7 @@ The stand-in for etcd that `quarterdeck envtest` writes: the API server beside i
   --listen-client-urls string    Addresses to listen on, separated by commas.
   --advertise-client-urls string No effect.
   --listen-peer-urls string      No effect.
-  --unsafe-no-fsync              No effect: data of tests is never synchronised to the disk."""
+  --unsafe-no-fsync              No effect: data of tests is never synchronized to the disk."""
 
 
 async def _start(arguments: list[str]) -> None:

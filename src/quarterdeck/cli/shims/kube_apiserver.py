@@ -37,9 +37,9 @@ def _print_line(text: str) -> None:
 
 
 def _build_help() -> str:
-    from quarterdeck.app.envtest.flags import HONOURED
+    from quarterdeck.app.envtest.flags import HONORED
 
-    return _HELP + "\n".join(f"      --{name}" for name in HONOURED)
+    return _HELP + "\n".join(f"      --{name}" for name in HONORED)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Recognises request heads that a client repeats, so that they need not be parsed again.
+"""Recognizes request heads that a client repeats, so that they need not be parsed again.
 
 A client that creates objects, events or reviews sends POST requests whose heads differ only in
 `content-length`. Comparing a head is cheaper than parsing it, so a connection keeps the last one

@@ -94,8 +94,8 @@ def register(
         ports.grafana,
         ports.administrator,
     )
-    labelled = (*request_kinds(environment.adapters), *OTHERS)
-    for kind in labelled:
+    labeled = (*request_kinds(environment.adapters), *OTHERS)
+    for kind in labeled:
         manager.set_scope(kind, Scope(labels=naming.SELECTOR, is_optional=True))
     for kind in HEADS:
         manager.set_scope(kind, Scope(labels=naming.SELECTOR, form=Form.METADATA))
@@ -111,7 +111,7 @@ def register(
     manager.metrics.registry.add_collector(
         lambda: metrics.refresh(
             lookup.list(Experiment),
-            [obj for kind in (*labelled, *HEADS) for obj in lookup.list(kind)],
+            [obj for kind in (*labeled, *HEADS) for obj in lookup.list(kind)],
             now=clock.now(),
         )
     )

@@ -44,7 +44,7 @@ def resolve_image(
     image, placement = fleet.spec.image, fleet.spec.placement
     clusters = placement.clusters if placement is not None else ()
     known = sorted(templates, key=lambda each: (get_cluster_name(each), each.metadata.name))
-    found = [each for each in known if each.metadata.name == image] or _find_labelled(known, image)
+    found = [each for each in known if each.metadata.name == image] or _find_labeled(known, image)
     if not found:
         name, _, tag = image.partition(":")
         return (
@@ -65,7 +65,7 @@ def resolve_image(
     return tuple(usable)
 
 
-def _find_labelled(
+def _find_labeled(
     templates: Iterable[HypervisorMachineTemplate], image: str
 ) -> list[HypervisorMachineTemplate]:
     name, _, tag = image.partition(":")

@@ -366,7 +366,7 @@ class Manager:
             clock=self.clock,
             rng=self.random,
             log=self._log,
-            flavour=events,
+            event_api=events,
         )
 
     def _make_watchdog(self) -> "LoopWatchdog":

@@ -8,7 +8,7 @@ MAX_PRIORITIES = 25
 
 
 class ControllerMetrics:
-    """The metrics of one controller, bound once and initialised to zero."""
+    """The metrics of one controller, bound once and initialized to zero."""
 
     def __init__(self, metrics: Metrics, name: str, *, workers: int) -> None:
         self.results: dict[str, Counter] = {

@@ -53,7 +53,7 @@ class EventRecorder:
         clock: Clock,
         rng: random.Random,
         log: Logger,
-        flavour: EventApi = "v1",
+        event_api: EventApi = "v1",
     ) -> None:
         self._api = api
         self._component = component
@@ -61,7 +61,7 @@ class EventRecorder:
         self._clock = clock
         self._random = rng
         self._log = log
-        self._flavour = flavour
+        self._event_api = event_api
         self._correlator = Correlator(self._generate_name, rng)
         self._series = SeriesTracker(self._generate_name)
         self._queue: deque[Note] = deque()
@@ -114,7 +114,7 @@ class EventRecorder:
         while self._queue:
             note = self._queue.popleft()
             now = self._clock.monotonic()
-            if self._flavour == "v1":
+            if self._event_api == "v1":
                 send = self._correlator.correlate(note, now)
                 if send is not None:
                     await self._deliver(self._send_core, note, send)

@@ -15,7 +15,7 @@ def finish_patch(
     *,
     drops_unknown: bool = True,
 ) -> Object:
-    """Normalise and default a patched object, and convert it to the version of the request.
+    """Normalize and default a patched object, and convert it to the version of the request.
 
     Unknown fields of a built-in kind are dropped, or are an error without `drops_unknown`.
 
@@ -36,7 +36,7 @@ def finish_patch(
 
 
 def shape_object(value: Object, resource: Resource, *, drops_unknown: bool = True) -> Object:
-    """Normalise a patched object by the strategy of its resource.
+    """Normalize a patched object by the strategy of its resource.
 
     Raises:
         ApiError: if a field has a wrong type, or is unknown and `drops_unknown` is false.

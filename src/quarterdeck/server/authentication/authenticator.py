@@ -13,7 +13,7 @@ from quarterdeck.server.authentication.user import ANONYMOUS_USER, User
 
 
 class Authenticator(Protocol):
-    """Recognises one kind of credentials."""
+    """Recognizes one kind of credentials."""
 
     def authenticate(self, request: http.Request) -> User | None:
         """Return the user, or None if the request has no credentials of this kind.

@@ -12,7 +12,7 @@ from quarterdeck.wire.status import Unauthorized
 
 
 class TokenAuthenticator(Protocol):
-    """Recognises bearer tokens of one kind."""
+    """Recognizes bearer tokens of one kind."""
 
     def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> User | None:
         """Return the user of a token, or None if the token is not from this source.

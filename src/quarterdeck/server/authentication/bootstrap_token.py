@@ -23,7 +23,7 @@ _EXTRA_GROUP = re.compile(r"system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]")
 
 
 class BootstrapTokens:
-    """Recognises tokens that Secrets in `kube-system` hold."""
+    """Recognizes tokens that Secrets in `kube-system` hold."""
 
     def __init__(self, store: Store, *, clock: Clock, audiences: Sequence[str] = AUDIENCES) -> None:
         self._store = store

@@ -18,7 +18,7 @@ _NO_PREFIX = "-"
 
 
 class OidcTokens:
-    """Recognises the ID tokens of one issuer."""
+    """Recognizes the ID tokens of one issuer."""
 
     def __init__(self, options: OidcOptions, *, clock: Clock) -> None:
         self._options = options

@@ -1,6 +1,6 @@
 """The metrics of one API server, under the names Kubernetes gives them.
 
-Requests are labelled with the resource they resolved to, after authentication: paths that no
+Requests are labeled with the resource they resolved to, after authentication: paths that no
 resource serves share one label set, so that a client cannot create series by sending requests.
 """
 

@@ -1,4 +1,4 @@
-"""Normalises object metadata inside custom resources as Go's ObjectMeta does.
+"""Normalizes object metadata inside custom resources as Go's ObjectMeta does.
 
 The root and every embedded resource have metadata that no schema declares. Unknown members are
 dropped and reported, members of a wrong type refused, empty ones left out.
@@ -29,7 +29,7 @@ class InvalidMetadata(ValueError):
 
 
 def coerce_metadata(value: Object, path: str = "") -> list[str]:
-    """Normalise `value["metadata"]` in place; returns the paths of unknown members.
+    """Normalize `value["metadata"]` in place; returns the paths of unknown members.
 
     Raises:
         InvalidMetadata: if a member has a wrong type.
@@ -56,7 +56,7 @@ def coerce_metadata(value: Object, path: str = "") -> list[str]:
 
 
 def coerce_embedded(value: Object, path: str) -> list[str]:
-    """Normalise the metadata of an embedded resource, as `coerce_metadata` does.
+    """Normalize the metadata of an embedded resource, as `coerce_metadata` does.
 
     Raises:
         InvalidMetadata: if its type or metadata cannot be decoded; the text begins with the place.

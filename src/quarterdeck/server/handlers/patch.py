@@ -107,7 +107,7 @@ def shape_patched(
     patch: Patch,
     problems: Sequence[str] = (),
 ) -> Object:
-    """Normalise a patched object, and check its kind, name and namespace.
+    """Normalize a patched object, and check its kind, name and namespace.
 
     Raises:
         BadRequest, Invalid: if the result does not fit the kind or the path of the request.
@@ -137,7 +137,7 @@ def shape_patched(
 def _shape_all_but_metadata(
     call: Call, value: Object, gvk: GVK, *, field_validation: str, problems: Sequence[str]
 ) -> Object:
-    """Normalise an object whose metadata is unchanged; that of a custom one is not read again."""
+    """Normalize an object whose metadata is unchanged; that of a custom one is not read again."""
     if not call.resource.is_custom:
         return decoder.shape_object(
             call, value, gvk, field_validation=field_validation, problems=problems

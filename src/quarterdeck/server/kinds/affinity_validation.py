@@ -28,7 +28,7 @@ def validate_affinity(affinity: Object, path: str) -> Iterator[FieldError]:
         preference = get_mapping(term, "preference")
         yield from _validate_node_term(preference, f"{place}.preference", checks_values=False)
     for member in ("podAffinity", "podAntiAffinity"):
-        yield from _validate_neighbours(get_mapping(affinity, member), f"{path}.{member}")
+        yield from _validate_neighbors(get_mapping(affinity, member), f"{path}.{member}")
 
 
 def validate_node_selector(
@@ -109,7 +109,7 @@ def _validate_label_name(name: str, path: str) -> Iterator[FieldError]:
 # other pods --------------------------------------------------------------------------------------
 
 
-def _validate_neighbours(affinity: Object, path: str) -> Iterator[FieldError]:
+def _validate_neighbors(affinity: Object, path: str) -> Iterator[FieldError]:
     for index, term in enumerate(get_items(affinity, _REQUIRED)):
         yield from _validate_pod_term(term, f"{path}.{_REQUIRED}[{index}]")
     for index, weighted in enumerate(get_items(affinity, _PREFERRED)):

@@ -1,7 +1,7 @@
 """The difference of two pod specs, which the API server appends to its error message.
 
 Kubernetes prints its internal structs with a diff library: changed fields in full, two unchanged
-neighbours on each side, and the number of omitted fields. This prints the same for changes of the
+neighbors on each side, and the number of omitted fields. This prints the same for changes of the
 spec and of its containers; the Go names of nested members are derived from their JSON names.
 """
 
@@ -137,7 +137,7 @@ def _diff_struct(old: Object, new: Object, fields: Sequence[str], *, depth: int)
 
 
 def _find_nearby(changed: Sequence[bool]) -> list[bool]:
-    """Find changed lines and their neighbours; a single line between them is included."""
+    """Find changed lines and their neighbors; a single line between them is included."""
     shown = [
         any(changed[max(0, index - _CONTEXT) : index + _CONTEXT + 1])
         for index in range(len(changed))

@@ -129,7 +129,7 @@ class _Summary:
         self._read_deletion(pod, status)
 
     def _read_init(self, status: Object, spec: Object, sidecars: set[Any]) -> bool:
-        """Count restarts and ready sidecars; return whether the pod is still initialising."""
+        """Count restarts and ready sidecars; return whether the pod is still initializing."""
         total = len(get_items(spec, "initContainers"))
         for index, each in enumerate(get_items(status, "initContainerStatuses")):
             self.restarts += each.get("restartCount") or 0

@@ -12,7 +12,7 @@ _MACHINES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64"}
 
 
 def build_document(git_version: str) -> bytes:
-    """Build the version document, by which clients choose their behaviour."""
+    """Build the version document, by which clients choose their behavior."""
     major, minor = git_version.removeprefix("v").split(".")[:2]
     machine = _MACHINES.get(platform.machine(), platform.machine())
     newer = {}

@@ -162,7 +162,7 @@ def shape_object(
     field_validation: str,
     problems: Sequence[str] = (),
 ) -> Object:
-    """Normalise an object, and report unknown fields as the field validation requires.
+    """Normalize an object, and report unknown fields as the field validation requires.
 
     `problems` were found in the body before, and are reported with them.
 

@@ -48,7 +48,7 @@ def _merge_part(live: Any, config: Any, kind: Type) -> Any:
 def _merge_lists(live: list[Any], config: list[Any], kind: Type) -> list[Any]:
     """Merge items by identity; shared items follow the configuration's order.
 
-    Items that only the object has stay after the same neighbour. An item that occurs twice in the
+    Items that only the object has stay after the same neighbor. An item that occurs twice in the
     object is replaced by that of the configuration, not merged with it.
     """
     ours = [kind.build_path_element(item) for item in live]

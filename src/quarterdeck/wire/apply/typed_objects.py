@@ -107,7 +107,7 @@ class TypedObjects:
     def normalize(
         self, merged: dict[str, Any], live: dict[str, Any], config: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Normalise a merged object: by its Go type, or by dropping nulls of a custom object.
+        """Normalize a merged object: by its Go type, or by dropping nulls of a custom object.
 
         Raises:
             ApiError: 500 if the merged object does not fit the Go type.

@@ -1,7 +1,7 @@
 """Order of lists that are merged by key.
 
 Items in `$setElementOrder` of the patch (or else in the patch itself) are in that order; items that
-only the live list has keep their place relative to their live neighbours.
+only the live list has keep their place relative to their live neighbors.
 """
 
 import heapq

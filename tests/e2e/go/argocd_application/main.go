@@ -33,8 +33,8 @@ func main() {
 
 func run(input io.Reader) error {
 	objects := []runtime.Object{
-		labelled(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "argocd-cm", Namespace: namespace}}),
-		labelled(&corev1.Secret{
+		labeled(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "argocd-cm", Namespace: namespace}}),
+		labeled(&corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Name: "argocd-secret", Namespace: namespace},
 			Data:       map[string][]byte{"server.secretkey": []byte("test")},
 		}),
@@ -85,14 +85,14 @@ func run(input io.Reader) error {
 			fmt.Printf("%s: %s: %s\n", app.Name, condition.Type, condition.Message)
 		}
 		if spec := argo.NormalizeApplicationSpec(&app.Spec); spec.Project != app.Spec.Project {
-			fmt.Printf("%s: the project changes when it is normalised\n", app.Name)
+			fmt.Printf("%s: the project changes when it is normalized\n", app.Name)
 		}
 	}
 	fmt.Printf("checked %d\n", len(apps))
 	return nil
 }
 
-func labelled[T metav1.Object](object T) T {
+func labeled[T metav1.Object](object T) T {
 	object.SetLabels(map[string]string{"app.kubernetes.io/part-of": "argocd"})
 	return object
 }

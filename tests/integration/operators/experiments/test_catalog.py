@@ -1,4 +1,4 @@
-"""The catalogue that ships: what Argo Workflows, Argo CD and metrics stores would refuse."""
+"""The catalog that ships: what Argo Workflows, Argo CD and metrics stores would refuse."""
 
 import re
 from collections.abc import Iterator

@@ -186,7 +186,7 @@ class World:
     async def leftovers(self) -> list[str]:
         """Everything that was made for an experiment and still exists: the leak detector."""
         found: list[str] = []
-        labelled = ListOptions(label_selector=naming.SELECTOR)
+        labeled = ListOptions(label_selector=naming.SELECTOR)
         kinds: Sequence[type[Object]] = (
             *CLAIMS,
             ArgoApplication,
@@ -196,7 +196,7 @@ class World:
             Namespace,
         )
         for kind in kinds:
-            objects = await self.client.list(kind, options=labelled)
+            objects = await self.client.list(kind, options=labeled)
             found += [f"{kind.KIND.kind} {each.key}" for each in objects]
         for kind in COMPOSITES:
             found += [f"{kind.KIND.kind} {each.key}" for each in await self.client.list(kind)]

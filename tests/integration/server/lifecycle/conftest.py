@@ -155,7 +155,7 @@ def simulation(world: Begin) -> Begin:
 
 
 def pod_template(app: str, **annotations: str) -> Object:
-    """A template with one container; annotations are behaviours, `_` for `-`."""
+    """A template with one container; annotations are behaviors, `_` for `-`."""
     notes = {
         f"simulate.quarterdeck.dev/{name.replace('_', '-')}": text
         for name, text in annotations.items()

@@ -449,14 +449,14 @@ async def test_a_watch_delivers_what_its_filters_match() -> None:
 
 
 async def test_object_that_leaves_the_selector_is_deleted_for_the_watch() -> None:
-    labelled = application("a")
-    labelled["metadata"]["labels"] = {"team": "x"}
+    labeled = application("a")
+    labeled["metadata"]["labels"] = {"team": "x"}
     async with site(operator=False) as there, there.watch("?labelSelector=team%3Dx") as frames:
-        await there.ask("POST", APPS, labelled)
+        await there.ask("POST", APPS, labeled)
         await seen(frames, "ADDED", "a")
         for team, type_ in (("y", "DELETED"), ("x", "ADDED")):
-            labelled["metadata"]["labels"]["team"] = team
-            await there.ask("PUT", f"{APPS}/a", labelled)
+            labeled["metadata"]["labels"]["team"] = team
+            await there.ask("PUT", f"{APPS}/a", labeled)
             assert (await seen(frames, type_, "a"))["data"]["type"] == type_
 
 

@@ -57,7 +57,7 @@ class Broken:
     """A method whose package is damaged."""
 
     def __init__(self) -> None:
-        raise RuntimeError("no licence")
+        raise RuntimeError("no license")
 
 
 def sign(nonce: str, csr: str) -> dict[str, str]:
@@ -75,7 +75,7 @@ def test_methods_are_found_and_broken_ones_are_named() -> None:
     methods, problems = load(firmware="Firmware", tpm="Firmware", broken="Broken", gone="Gone")
     assert list(methods) == ["firmware"]
     assert "the name is taken" in problems["tpm"]
-    assert "no licence" in problems["broken"]
+    assert "no license" in problems["broken"]
     assert "cannot be loaded" in problems["gone"]
 
 

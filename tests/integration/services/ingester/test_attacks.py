@@ -119,7 +119,7 @@ async def test_a_stream_must_begin_with_who_it_is(hub: Hub, request_: ConnectReq
 
 
 @with_hub
-async def test_streams_that_never_register_keep_only_their_neighbours_waiting(hub: Hub) -> None:
+async def test_streams_that_never_register_keep_only_their_neighbors_waiting(hub: Hub) -> None:
     options = IngesterOptions(port=0, max_registering_of_peer=2, register_timeout_s=3600)
     small = Hub(hub.state, hub.history, options)
     token = await hub.issue("east")

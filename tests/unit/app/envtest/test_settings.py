@@ -14,13 +14,13 @@ def build_options(*arguments: str) -> ServerOptions:
     return build_settings(parse_flags(arguments), data_dir=None, pki=Path("pki")).options
 
 
-def test_network_of_services_is_honoured() -> None:
+def test_network_of_services_is_honored() -> None:
     assert build_options().service_cluster_ip_range == "10.0.0.0/24"
     given = build_options("--service-cluster-ip-range=10.1.0.0/16")
     assert given.service_cluster_ip_range == "10.1.0.0/16"
 
 
-def test_feature_gates_are_honoured() -> None:
+def test_feature_gates_are_honored() -> None:
     given = build_options("--feature-gates=A=true,B=false", "--feature-gates=C=true")
     assert given.feature_gates == frozenset({"A", "C"})
 

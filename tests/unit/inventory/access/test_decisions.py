@@ -124,8 +124,8 @@ def test_aggregations_need_view_metrics() -> None:
 
 
 def test_labels_wildcards_and_defaults_select_clusters() -> None:
-    labelled = policy({"selector": {"matchLabels": {"env": "prod"}}})
-    assert (decide("x", labelled, env="prod"), decide("x", labelled, env="test")) == (
+    labeled = policy({"selector": {"matchLabels": {"env": "prod"}}})
+    assert (decide("x", labeled, env="prod"), decide("x", labeled, env="test")) == (
         "allow",
         "deny",
     )

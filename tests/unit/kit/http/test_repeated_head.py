@@ -55,7 +55,7 @@ def test_a_head_that_comes_again_is_not_parsed_again() -> None:
     assert {(head.path, head.query, head.method) for head in recorder.heads} == {("/a", "", "POST")}
 
 
-def test_it_is_recognised_again_after_another_request() -> None:
+def test_it_is_recognized_again_after_another_request() -> None:
     recorder = Recorder()
     recorder.feed([build_post(b"a"), GET, build_post(b"b"), build_post(b"c")])
     assert recorder.repeated == 1

@@ -55,7 +55,7 @@ def test_every_derived_name_is_valid(name: str, space: str, target: str, attempt
     derived = (
         cluster,
         naming.build_workflow_name(found, repeat=99, attempt=attempt),
-        naming.build_application_name(found, target, "a-rather-long-component-name-of-a-catalogue"),
+        naming.build_application_name(found, target, "a-rather-long-component-name-of-a-catalog"),
         naming.build_job_name(found),
     )
     for each in derived:

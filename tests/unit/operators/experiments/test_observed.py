@@ -210,7 +210,7 @@ def test_the_worst_verdict_wins() -> None:
     ("phase", "is_over"),
     [("Succeeded", True), ("Failed", True), ("Error", True), ("Running", False), ("", False)],
 )
-def test_phases_of_finished_workflows_are_recognised(phase: str, is_over: bool) -> None:
+def test_phases_of_finished_workflows_are_recognized(phase: str, is_over: bool) -> None:
     assert workflows.is_terminal(phase) is is_over
 
 

@@ -117,7 +117,7 @@ def test_run_without_analysis_has_no_job(spec: dict[str, Any]) -> None:
     assert build_job(**spec) is None
 
 
-def test_published_run_is_analysed() -> None:
+def test_published_run_is_analyzed() -> None:
     job = build_job(publish=True, analyzerConfig={"sections": ["abstract", "targetAnalysis"]})
     assert job is not None
     pod = job["spec"]["template"]["spec"]

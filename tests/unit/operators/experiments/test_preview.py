@@ -10,7 +10,7 @@ from quarterdeck.operators.experiments.preview import describe, preview
 from quarterdeck.operators.experiments.settings import Settings
 
 SETTINGS = Settings()
-CATALOGUE = {name: component(name) for name in ("web", "load")}
+CATALOG = {name: component(name) for name in ("web", "load")}
 APP = {"name": "app", "cluster": {"type": "gke"}, "components": [{"app": "web"}]}
 LOADGEN = {
     "name": "loadgen",
@@ -21,7 +21,7 @@ LOADGEN = {
 
 
 def test_objects_are_listed_in_the_order_of_creation() -> None:
-    found = preview(experiment("demo", LOADGEN, APP), CATALOGUE, SETTINGS)
+    found = preview(experiment("demo", LOADGEN, APP), CATALOG, SETTINGS)
     assert found.problems == ()
     assert [[each.target.name for each in level] for level in found.levels] == [
         ["app"],
@@ -43,14 +43,14 @@ def test_objects_are_listed_in_the_order_of_creation() -> None:
 def test_all_errors_are_shown_and_nothing_else() -> None:
     loop = {"name": "app", "cluster": {"type": "hub"}, "depends": ["app"]}
     missing = {"name": "b", "cluster": {"type": "hub"}, "components": [{"app": "nothing"}]}
-    found = preview(experiment("demo", loop, missing), CATALOGUE, SETTINGS)
+    found = preview(experiment("demo", loop, missing), CATALOG, SETTINGS)
     assert len(found.problems) == 2
     assert found.levels == ()
 
 
 def test_a_plan_says_how_a_manual_experiment_ends() -> None:
     manual = {"template": "t", "completion": {"mode": "manual"}}
-    found = preview(experiment("demo", repeats=3, workflow=manual), CATALOGUE, SETTINGS)
+    found = preview(experiment("demo", repeats=3, workflow=manual), CATALOG, SETTINGS)
     text = "\n".join(describe(found, SETTINGS))
     assert "quarterdeck experiments resume demo -n experiments" in text
     assert "3 times" in text

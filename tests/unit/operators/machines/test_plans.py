@@ -127,7 +127,7 @@ def vm(**changes: object) -> VMInfo:
     return found._replace(**changes)  # type: ignore[arg-type]
 
 
-def test_own_vm_is_recognised_also_with_other_tags_and_case() -> None:
+def test_own_vm_is_recognized_also_with_other_tags_and_case() -> None:
     assert ownership.is_owned(vm(), OWNER)
     tags = (*(tag.upper() for tag in ownership.build_owner_tags(OWNER)), "customer")
     assert ownership.is_owned(vm(tags=tags), OWNER)

@@ -32,7 +32,7 @@ def test_demand_never_exceeds_the_maximum() -> None:
     assert (plan.desired, plan.create) == (5, 5)
 
 
-def test_scale_to_zero_is_honoured() -> None:
+def test_scale_to_zero_is_honored() -> None:
     plan = plan_pool([idle("a")], PoolDemand(min_idle=0, max_runners=5, scale_down_delay_s=10))
     assert [each.name for each in plan.remove] == ["a"]
 

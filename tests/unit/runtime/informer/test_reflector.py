@@ -589,7 +589,7 @@ def test_a_login_failure_is_tried_once_more_at_once() -> None:
     assert isinstance(reflector.next_action(0.0), Wait)
 
 
-def test_an_own_write_is_recognised_only_when_nothing_foreign_lies_before_it() -> None:
+def test_an_own_write_is_recognized_only_when_nothing_foreign_lies_before_it() -> None:
     model = Model()
     model.write("a")
     driver = Driver(model)
@@ -637,4 +637,4 @@ def test_indexes_follow_changes_and_unknown_ones_are_named() -> None:
     assert driver.cache.list(index=("parity", "1")) == []
     assert [thing.value for thing in driver.cache.list(index=("parity", "0"))] == [12]
     with pytest.raises(KeyError, match="parity"):
-        driver.cache.list(index=("colour", "red"))
+        driver.cache.list(index=("color", "red"))

@@ -60,7 +60,7 @@ class Sink:
         raise AssertionError("events are never deleted")
 
 
-def recorder(sink: Sink, clock: VirtualClock, flavour: EventApi = "v1") -> EventRecorder:
+def recorder(sink: Sink, clock: VirtualClock, event_api: EventApi = "v1") -> EventRecorder:
     return EventRecorder(
         sink,
         component="test",
@@ -68,7 +68,7 @@ def recorder(sink: Sink, clock: VirtualClock, flavour: EventApi = "v1") -> Event
         clock=clock,
         rng=random.Random(0),
         log=get_logger("test"),
-        flavour=flavour,
+        event_api=event_api,
     )
 
 

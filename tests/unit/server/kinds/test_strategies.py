@@ -669,7 +669,7 @@ STATUSES: list[tuple[str, dict[str, Any], list[object]]] = [
         ["x", "0/1", "CrashLoopBackOff", "3 (5m ago)"],
     ),
     (
-        "initialising",
+        "initializing",
         {
             "phase": "Pending",
             "initContainerStatuses": [{"state": {"waiting": {"reason": "PodInitializing"}}}],

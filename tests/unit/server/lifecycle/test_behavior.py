@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from quarterdeck.server.kinds.simulation import PREFIX
-from quarterdeck.server.lifecycle.workloads.behavior import FAILURES, Behaviour, parse_behaviour
+from quarterdeck.server.lifecycle.workloads.behavior import FAILURES, Behavior, parse_behavior
 
 Object = dict[str, Any]
-PLAIN = Behaviour(0.0, 0.0, 0.0, None, 0, None)
+PLAIN = Behavior(0.0, 0.0, 0.0, None, 0, None)
 
 
 def pod(owner: str = "", **notes: str) -> Object:
@@ -45,5 +45,5 @@ def pod(owner: str = "", **notes: str) -> Object:
         pytest.param(pod(fail="Unheard"), PLAIN, id="unknown failure"),
     ],
 )
-def test_annotations_of_a_pod_choose_its_behaviour(value: Object, expected: Behaviour) -> None:
-    assert parse_behaviour(value) == expected
+def test_annotations_of_a_pod_choose_its_behavior(value: Object, expected: Behavior) -> None:
+    assert parse_behavior(value) == expected

@@ -1,4 +1,4 @@
-"""Metadata of the usual members is recognised, in whatever order a client sends them."""
+"""Metadata of the usual members is recognized, in whatever order a client sends them."""
 
 import itertools
 from typing import Any

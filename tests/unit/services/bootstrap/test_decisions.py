@@ -192,7 +192,7 @@ async def test_peer_is_locked_out_of_a_claim_after_failures_and_no_other_peer() 
     assert limiter.count_failure("a", HERE) is False
 
 
-async def test_neighbours_in_a_network_fail_together() -> None:
+async def test_neighbors_in_a_network_fail_together() -> None:
     limiter = AttestationLimiter(clock=VirtualClock())
     for number in range(5):
         limiter.count_failure("a", f"2001:db8:0:1::{number}")

@@ -11,7 +11,7 @@ from quarterdeck.cli.output import print_result
 from quarterdeck.cli.parameters import Option
 
 if TYPE_CHECKING:
-    from quarterdeck.app.enrollment import Enrolment
+    from quarterdeck.app.enrollment import Enrollment
     from quarterdeck.client.config.cluster import ClusterConfig
 
 
@@ -66,7 +66,7 @@ async def add(
     json: Json = False,
 ) -> None:
     """Make a service account on a cluster and a connection to it on the hub."""
-    from quarterdeck.app.enrollment import connect_cluster, enrol
+    from quarterdeck.app.enrollment import connect_cluster, enroll
     from quarterdeck.client.client import Client
     from quarterdeck.inventory.push.address import find_address_problem
 
@@ -76,9 +76,9 @@ async def add(
         raise CommandError(f"--push {problem}", REFUSED)
     source = _load(kubeconfig, context)
     hub_server = find_config(hub.hub_kubeconfig, hub.hub_context).server
-    wanted = _build_enrolment(cluster, source, context)
+    wanted = _build_enrollment(cluster, source, context)
     async with connect(hub.hub_kubeconfig, hub.hub_context) as hub_client, Client(source) as client:
-        credentials = await enrol(client, hub_client, wanted)
+        credentials = await enroll(client, hub_client, wanted)
         await connect_cluster(hub_client, wanted, source.server, credentials)
     result = {
         "name": wanted.name,
@@ -99,10 +99,10 @@ def _load(kubeconfig: str, context: str) -> "ClusterConfig":
     return load_config(Path(kubeconfig).expanduser() if kubeconfig else None, context=context)
 
 
-def _build_enrolment(flags: ClusterFlags, source: "ClusterConfig", context: str) -> "Enrolment":
-    from quarterdeck.app.enrollment import Enrolment
+def _build_enrollment(flags: ClusterFlags, source: "ClusterConfig", context: str) -> "Enrollment":
+    from quarterdeck.app.enrollment import Enrollment
 
-    return Enrolment(
+    return Enrollment(
         name=_name(flags.name or context or source.name),
         namespace=flags.namespace,
         display_name=flags.display_name,

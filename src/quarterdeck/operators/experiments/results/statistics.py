@@ -52,7 +52,7 @@ def bootstrap_difference(
 
 
 def _compute_quantile(ordered: Sequence[float], share: float) -> float:
-    """Interpolate between two neighbours; exact if they are equal."""
+    """Interpolate between two neighbors; exact if they are equal."""
     position = share * (len(ordered) - 1)
     below = math.floor(position)
     above = min(below + 1, len(ordered) - 1)

@@ -20,10 +20,10 @@ from quarterdeck.operators.experiments.foreign import ArgoApplication
 from quarterdeck.operators.experiments.kubeconfig import Connection
 from quarterdeck.operators.experiments.ports import TargetRefused, TargetUnreachable
 from quarterdeck.operators.experiments.simulators.behavior import (
-    Behaviour,
+    Behavior,
     Delays,
     Timeline,
-    read_behaviour,
+    read_behavior,
 )
 from quarterdeck.operators.experiments.simulators.installer import Installer
 from quarterdeck.runtime import Context, RequeueAfter, Result, Waiting
@@ -46,7 +46,7 @@ class ArgoSimulator:
 
     async def reconcile(self, app: ArgoApplication, ctx: Context[ArgoApplication]) -> Result | None:
         """Report Missing, Progressing, then Healthy; or the fault that an annotation requests."""
-        behaviour = await read_behaviour(app, ctx, "application", self._delays.application)
+        behavior = await read_behavior(app, ctx, "application", self._delays.application)
         spec = _read_spec(app)
         connection = await self._find_connection(ctx, app.spec.destination.server)
         if connection is None:
@@ -54,20 +54,20 @@ class ArgoSimulator:
             state = _State("Unknown", "Unknown", error=("InvalidSpecError", message))
             await self._write(ctx, app, state)
             return None
-        if behaviour.fault == "comparison-error" or _cannot_render(spec):
+        if behavior.fault == "comparison-error" or _cannot_render(spec):
             message = "failed to generate manifest: path does not exist"
             state = _State("Healthy", "Unknown", error=("ComparisonError", message))
             await self._write(ctx, app, state)
             return None
-        if behaviour.fault == "missing":
+        if behavior.fault == "missing":
             await self._write(ctx, app, _State("Missing", "OutOfSync"))
             return None
         elapsed_s = self._timeline.elapsed_s(app.metadata.uid)
-        if elapsed_s < behaviour.delay_s / 2:
+        if elapsed_s < behavior.delay_s / 2:
             state = _State("Missing", "OutOfSync", operation=("Running", ""))
             await self._write(ctx, app, state)
-            return RequeueAfter(behaviour.delay_s / 2 - elapsed_s)
-        return await self._sync(ctx, app, connection, spec, behaviour)
+            return RequeueAfter(behavior.delay_s / 2 - elapsed_s)
+        return await self._sync(ctx, app, connection, spec, behavior)
 
     async def _sync(
         self,
@@ -75,9 +75,9 @@ class ArgoSimulator:
         app: ArgoApplication,
         connection: Connection | str,
         spec: Mapping[str, Any],
-        behaviour: Behaviour,
+        behavior: Behavior,
     ) -> Result | None:
-        failed = "one or more objects failed to apply" if behaviour.fault == "sync-failed" else ""
+        failed = "one or more objects failed to apply" if behavior.fault == "sync-failed" else ""
         try:
             resources = await self._installer.install(connection, app.metadata.name, spec)
         except (TargetRefused, TargetUnreachable) as error:
@@ -87,22 +87,22 @@ class ArgoSimulator:
             await self._write(ctx, app, state)
             return None
         elapsed_s = self._timeline.elapsed_s(app.metadata.uid)
-        health = "Progressing" if elapsed_s < behaviour.delay_s else "Healthy"
+        health = "Progressing" if elapsed_s < behavior.delay_s else "Healthy"
         again: Result | None = None
         if health == "Progressing":
-            again = RequeueAfter(behaviour.delay_s - elapsed_s)
-        elif behaviour.fault == "degraded":
+            again = RequeueAfter(behavior.delay_s - elapsed_s)
+        elif behavior.fault == "degraded":
             health = "Degraded"
-        elif behaviour.fault == "flap" and elapsed_s < 2 * behaviour.delay_s:
-            health, again = "Degraded", RequeueAfter(2 * behaviour.delay_s - elapsed_s)
+        elif behavior.fault == "flap" and elapsed_s < 2 * behavior.delay_s:
+            health, again = "Degraded", RequeueAfter(2 * behavior.delay_s - elapsed_s)
         state = _State(health, "Synced", operation=("Succeeded", ""), resources=resources)
         await self._write(ctx, app, state)
         return again
 
     async def delete(self, app: ArgoApplication, ctx: Context[ArgoApplication]) -> None:
         """Remove what was installed; a missing or unknown cluster is skipped."""
-        behaviour = await read_behaviour(app, ctx, "application", self._delays.application)
-        if behaviour.fault == "hang-delete":
+        behavior = await read_behavior(app, ctx, "application", self._delays.application)
+        if behavior.fault == "hang-delete":
             raise Waiting("Deleting", "resources are not deleted", after_s=_HANG_S)
         connection = await self._find_connection(ctx, app.spec.destination.server)
         if connection is not None:

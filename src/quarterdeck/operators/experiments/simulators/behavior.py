@@ -28,14 +28,14 @@ class Delays(NamedTuple):
     deletion: float = 0.5
 
 
-class Behaviour(NamedTuple):
+class Behavior(NamedTuple):
     """The delay and the fault of one object."""
 
     delay_s: float
     fault: str = ""
 
 
-async def read_behaviour(obj: Object, ctx: Context[Any], work: Work, default_s: float) -> Behaviour:
+async def read_behavior(obj: Object, ctx: Context[Any], work: Work, default_s: float) -> Behavior:
     """Read the delay and the fault of an object from annotations."""
     found = {**await _read_of_experiment(obj, ctx, work), **_read_own(obj)}
     delay_s = default_s
@@ -44,7 +44,7 @@ async def read_behaviour(obj: Object, ctx: Context[Any], work: Work, default_s: 
             delay_s = duration.parse(text) / duration.SECOND
         except duration.DurationError:
             ctx.log.warning("the annotation is not a duration", name=f"{PREFIX}delay", value=text)
-    return Behaviour(delay_s, found.get("fail", ""))
+    return Behavior(delay_s, found.get("fail", ""))
 
 
 def _read_own(obj: Object) -> dict[str, str]:

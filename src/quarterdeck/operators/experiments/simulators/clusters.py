@@ -23,10 +23,10 @@ from quarterdeck.operators.experiments.foreign import (
     ForeignCondition,
 )
 from quarterdeck.operators.experiments.simulators.behavior import (
-    Behaviour,
+    Behavior,
     Delays,
     Timeline,
-    read_behaviour,
+    read_behavior,
 )
 from quarterdeck.runtime import Context, RequeueAfter, Result, Waiting
 from quarterdeck.wire.status import NotFound
@@ -57,27 +57,27 @@ class CrossplaneSimulator:
 
     async def reconcile(self, claim: ClusterRequest, ctx: Context[ClusterRequest]) -> Result | None:
         """Create the composite resource; after the delay the cluster, its Secret, and Ready."""
-        behaviour = await read_behaviour(claim, ctx, "cluster", self._delays.cluster)
+        behavior = await read_behavior(claim, ctx, "cluster", self._delays.cluster)
         name = build_composite_name(claim)
         if claim.spec.resource_ref is None:
             await self._bind(claim, ctx, name)
-        if has_fault(behaviour, claim, "error"):
+        if has_fault(behavior, claim, "error"):
             _report(ctx, ("Synced", "False", "ReconcileError", "cannot create the network: quota"))
             return None
         synced = ("Synced", "True", "ReconcileSuccess", "")
-        if behaviour.fault == "unavailable":
+        if behavior.fault == "unavailable":
             _report(ctx, synced, ("Ready", "False", "Unavailable", "the node pool has no nodes"))
             return None
-        left_s = behaviour.delay_s - self._timeline.elapsed_s(claim.metadata.uid)
-        if behaviour.fault == "never" or left_s > 0:
+        left_s = behavior.delay_s - self._timeline.elapsed_s(claim.metadata.uid)
+        if behavior.fault == "never" or left_s > 0:
             _report(ctx, synced, ("Ready", "False", "Creating", "the cluster is being created"))
-            return None if behaviour.fault == "never" else RequeueAfter(left_s)
+            return None if behavior.fault == "never" else RequeueAfter(left_s)
         config = await self._factory.create(name)
-        if behaviour.fault != "no-secret":
+        if behavior.fault != "no-secret":
             await _write_secret(
                 ctx,
                 Key(self._namespace, f"{name}-cluster-conn"),
-                {"kubeconfig": build_kubeconfig(config, behaviour.fault)},
+                {"kubeconfig": build_kubeconfig(config, behavior.fault)},
                 CROSSPLANE_SECRET_TYPE,
             )
         ctx.status.set(endpoint=urlsplit(config.server).netloc)
@@ -106,9 +106,9 @@ class CrossplaneSimulator:
 
     async def delete(self, claim: ClusterRequest, ctx: Context[ClusterRequest]) -> None:
         """Delete the cluster, its Secret and the composite resource."""
-        behaviour = await read_behaviour(claim, ctx, "cluster", self._delays.cluster)
+        behavior = await read_behavior(claim, ctx, "cluster", self._delays.cluster)
         _report(ctx, ("Ready", "False", "Deleting", ""))
-        _wait_deletion(self._timeline, claim, behaviour, self._delays.deletion)
+        _wait_deletion(self._timeline, claim, behavior, self._delays.deletion)
         name = build_composite_name(claim)
         await self._factory.delete(name)
         await _delete(ctx, Secret, Key(self._namespace, f"{name}-cluster-conn"))
@@ -128,26 +128,26 @@ class CapiSimulator:
         self, request: ClusterRequest, ctx: Context[ClusterRequest]
     ) -> Result | None:
         """Report Provisioning; after the delay set the endpoint, the Secret and readiness."""
-        behaviour = await read_behaviour(request, ctx, "cluster", self._delays.cluster)
-        if has_fault(behaviour, request, "error"):
+        behavior = await read_behavior(request, ctx, "cluster", self._delays.cluster)
+        if has_fault(behavior, request, "error"):
             ctx.status.set(phase="Failed", failure_reason="CreateError", failure_message="no quota")
             return None
-        left_s = behaviour.delay_s - self._timeline.elapsed_s(request.metadata.uid)
-        if behaviour.fault == "never" or left_s > 0:
+        left_s = behavior.delay_s - self._timeline.elapsed_s(request.metadata.uid)
+        if behavior.fault == "never" or left_s > 0:
             ctx.status.set(phase="Provisioning")
-            return None if behaviour.fault == "never" else RequeueAfter(left_s)
+            return None if behavior.fault == "never" else RequeueAfter(left_s)
         config = await self._factory.create(_capi_cluster(request))
         where = urlsplit(config.server)
         endpoint = {"host": where.hostname, "port": where.port or 443}
         if request.spec.control_plane_endpoint is None:
             patch = {"spec": {"controlPlaneEndpoint": endpoint}}
             await ctx.api.merge(type(request), request.key, patch)
-        if behaviour.fault != "no-secret":
+        if behavior.fault != "no-secret":
             namespace, name = request.key
             await _write_secret(
                 ctx,
                 Key(namespace, f"{name}-kubeconfig"),
-                {"value": build_kubeconfig(config, behaviour.fault)},
+                {"value": build_kubeconfig(config, behavior.fault)},
                 CAPI_SECRET_TYPE,
             )
         ctx.status.set(phase="Provisioned", control_plane_ready=True, ready=True)
@@ -155,9 +155,9 @@ class CapiSimulator:
 
     async def delete(self, request: ClusterRequest, ctx: Context[ClusterRequest]) -> None:
         """Delete the cluster and its Secret."""
-        behaviour = await read_behaviour(request, ctx, "cluster", self._delays.cluster)
+        behavior = await read_behavior(request, ctx, "cluster", self._delays.cluster)
         ctx.status.set(phase="Deleting", ready=False)
-        _wait_deletion(self._timeline, request, behaviour, self._delays.deletion)
+        _wait_deletion(self._timeline, request, behavior, self._delays.deletion)
         await self._factory.delete(_capi_cluster(request))
         await _delete(ctx, Secret, Key(request.key.namespace, f"{request.key.name}-kubeconfig"))
         self._timeline.forget(request.metadata.uid)
@@ -170,10 +170,10 @@ def build_composite_name(claim: ClusterRequest) -> str:
     return f"{claim.metadata.name}-{suffix}"
 
 
-def has_fault(behaviour: Behaviour, request: ClusterRequest, fault: str) -> bool:
+def has_fault(behavior: Behavior, request: ClusterRequest, fault: str) -> bool:
     """Whether a fault applies; with `-once` only to the first attempt."""
     is_first = not request.metadata.name.rpartition("-")[2].startswith("r")
-    return behaviour.fault == fault or (behaviour.fault == f"{fault}-once" and is_first)
+    return behavior.fault == fault or (behavior.fault == f"{fault}-once" and is_first)
 
 
 def build_kubeconfig(config: ClusterConfig, fault: str = "") -> str:
@@ -232,9 +232,9 @@ def _report(ctx: Context[Any], *conditions: tuple[str, str, str, str]) -> None:
 
 
 def _wait_deletion(
-    timeline: Timeline, obj: ClusterRequest, behaviour: Behaviour, delay_s: float
+    timeline: Timeline, obj: ClusterRequest, behavior: Behavior, delay_s: float
 ) -> None:
-    if behaviour.fault == "hang-delete":
+    if behavior.fault == "hang-delete":
         raise Waiting("Deleting", "the provider does not answer", after_s=_HANG_S)
     left_s = delay_s - timeline.elapsed_s(obj.metadata.uid, "delete")
     if left_s > 0:

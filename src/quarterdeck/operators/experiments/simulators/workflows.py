@@ -25,7 +25,7 @@ from quarterdeck.operators.experiments.simulators.behavior import (
     PREFIX,
     Delays,
     Timeline,
-    read_behaviour,
+    read_behavior,
 )
 from quarterdeck.operators.experiments.workflows import is_terminal
 from quarterdeck.runtime import Context, RequeueAfter, Result
@@ -53,8 +53,8 @@ class WorkflowSimulator:
         if is_terminal(phase) or workflow.is_deleting:
             self._timeline.forget(workflow.metadata.uid)
             return None
-        behaviour = await read_behaviour(workflow, ctx, "workflow", self._delays.workflow)
-        if behaviour.fault == "never":
+        behavior = await read_behavior(workflow, ctx, "workflow", self._delays.workflow)
+        if behavior.fault == "never":
             return None
         spec = json.decode(get_raw(workflow) or b"{}").get("spec") or {}
         try:
@@ -72,11 +72,11 @@ class WorkflowSimulator:
         if limit_s is not None and elapsed_s >= limit_s:
             await _end(ctx, workflow, "Failed", "Step exceeded its deadline")
             return None
-        if behaviour.fault == "hang" or _is_suspended(template, workflow):
+        if behavior.fault == "hang" or _is_suspended(template, workflow):
             return RequeueAfter(limit_s - elapsed_s) if limit_s is not None else None
-        if elapsed_s < behaviour.delay_s:
-            return RequeueAfter(behaviour.delay_s - elapsed_s)
-        await self._finish(ctx, workflow, behaviour.fault, outputs)
+        if elapsed_s < behavior.delay_s:
+            return RequeueAfter(behavior.delay_s - elapsed_s)
+        await self._finish(ctx, workflow, behavior.fault, outputs)
         return None
 
     async def _finish(

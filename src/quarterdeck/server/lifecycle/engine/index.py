@@ -14,7 +14,7 @@ from quarterdeck.server.registry.object_meta import ObjectMeta, get_object_meta
 from quarterdeck.storage import Entry, StoreEvent, StoreKey
 from quarterdeck.wire.label_selector import Operator, Selector, SelectorError
 
-LABELLED_RESOURCES = frozenset({"pods", "replicasets.apps"})
+LABELED_RESOURCES = frozenset({"pods", "replicasets.apps"})
 """Resources that are indexed by label."""
 
 LISTED_RESOURCES = frozenset({"nodes", "resourcequotas", "persistentvolumes"})
@@ -73,7 +73,7 @@ def is_linked(entry: Entry) -> bool:
     The bytes are searched, so that the metadata of a hundred thousand other objects is not decoded.
     """
     return (
-        entry.key.resource in LABELLED_RESOURCES
+        entry.key.resource in LABELED_RESOURCES
         or entry.value.find(b'"ownerReferences"') >= 0  # `in` makes an error first: thrice as long
         or entry.value.find(b'"deletionTimestamp"') >= 0
     )
@@ -84,7 +84,7 @@ class Index:
 
     def __init__(self) -> None:
         self._owned: dict[str, _Keys] = {}
-        self._labelled: dict[tuple[str, str, str, str], _Keys] = {}
+        self._labeled: dict[tuple[str, str, str, str], _Keys] = {}
         self._selecting: dict[tuple[str, str, str, str], dict[StoreKey, Selector]] = {}
         self._filed: dict[StoreKey, tuple[object, tuple[str, str, str, str]]] = {}
         self._deleting: dict[str, StoreKey] = {}
@@ -116,9 +116,9 @@ class Index:
             self._deleting[object_meta.uid] = key
         for owner in object_meta.owner_references or ():
             self._owned.setdefault(owner.uid, {})[key] = None
-        if key.resource in LABELLED_RESOURCES:
+        if key.resource in LABELED_RESOURCES:
             for row in _list_label_rows(key, object_meta):
-                self._labelled.setdefault(row, {})[key] = None
+                self._labeled.setdefault(row, {})[key] = None
 
     def load(self, entry: Entry) -> None:
         """Add an object that was stored before the first event."""
@@ -153,7 +153,7 @@ class Index:
             if requirement.operator not in _EQUALITY_OPERATORS:
                 continue
             (value,) = requirement.values
-            rows = self._labelled.get((resource, namespace, requirement.key, value), {})
+            rows = self._labeled.get((resource, namespace, requirement.key, value), {})
             if best is None or len(rows) < len(best):
                 best = rows
         return best
@@ -180,9 +180,9 @@ class Index:
         key, object_meta = entry.key, get_object_meta(entry)
         for owner in object_meta.owner_references or ():
             _drop(self._owned, owner.uid, key)
-        if key.resource in LABELLED_RESOURCES:
+        if key.resource in LABELED_RESOURCES:
             for row in _list_label_rows(key, object_meta):
-                _drop(self._labelled, row, key)
+                _drop(self._labeled, row, key)
 
     def _add_selector(self, key: StoreKey, entry: Entry | None) -> None:
         """Index a selector by one of its `key=value` pairs: the one with the fewest selectors."""

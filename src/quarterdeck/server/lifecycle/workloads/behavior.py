@@ -1,4 +1,4 @@
-"""The behaviour of a simulated pod, read from its annotations.
+"""The behavior of a simulated pod, read from its annotations.
 
 simulate.quarterdeck.dev/start-delay: 5s     until its containers run
 simulate.quarterdeck.dev/ready-delay: 2s     from running to ready
@@ -83,8 +83,8 @@ FAILURES = {
 """The failures by the value of the annotation."""
 
 
-class Behaviour(NamedTuple):
-    """The simulated behaviour of one pod; times are in seconds."""
+class Behavior(NamedTuple):
+    """The simulated behavior of one pod; times are in seconds."""
 
     start_delay: float
     ready_delay: float
@@ -95,8 +95,8 @@ class Behaviour(NamedTuple):
     failure: Failure | None
 
 
-def parse_behaviour(pod: Object) -> Behaviour:
-    """Parse the behaviour from the annotations of a pod; invalid values count as absent."""
+def parse_behavior(pod: Object) -> Behavior:
+    """Parse the behavior from the annotations of a pod; invalid values count as absent."""
     notes = get_annotations(pod)
     failure = FAILURES.get(notes.get(f"{PREFIX}fail", ""))
     run_for = _parse_seconds(notes.get(f"{PREFIX}run-for"))
@@ -104,7 +104,7 @@ def parse_behaviour(pod: Object) -> Behaviour:
     owner = get_controller(pod)
     if run_for is None and (crashes or (owner is not None and owner.get("kind") == "Job")):
         run_for = 0.0
-    return Behaviour(
+    return Behavior(
         start_delay=_parse_seconds(notes.get(f"{PREFIX}start-delay")) or 0.0,
         ready_delay=_parse_seconds(notes.get(f"{PREFIX}ready-delay")) or 0.0,
         stop_delay=_parse_seconds(notes.get(f"{PREFIX}stop-delay")) or 0.0,

@@ -20,7 +20,7 @@ from quarterdeck.server.lifecycle.engine.objects import (
 from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.lifecycle.workloads import pod_state, pod_status
 from quarterdeck.server.lifecycle.workloads.addresses import Addresses
-from quarterdeck.server.lifecycle.workloads.behavior import Behaviour, Effect, parse_behaviour
+from quarterdeck.server.lifecycle.workloads.behavior import Behavior, Effect, parse_behavior
 from quarterdeck.server.lifecycle.workloads.nodes import get_address, is_down
 from quarterdeck.server.lifecycle.workloads.pods import PODS, is_finished, is_ready
 from quarterdeck.server.registry.resource import Object
@@ -85,7 +85,7 @@ class Kubelet:
         place = pod_status.Placement(
             get_address(node), self._assign_address(pod, key, node), view.now
         )
-        return list(_plan_next_stage(pod, parse_behaviour(pod), place))
+        return list(_plan_next_stage(pod, parse_behavior(pod), place))
 
     def _assign_address(self, pod: Object, key: StoreKey, node: Object) -> str:
         if get_spec(pod).get("hostNetwork"):
@@ -93,9 +93,7 @@ class Kubelet:
         return get_status(pod).get("podIP") or self._addresses.take(key)
 
 
-def _plan_next_stage(
-    pod: Object, wants: Behaviour, place: pod_status.Placement
-) -> Iterator[Action]:
+def _plan_next_stage(pod: Object, wants: Behavior, place: pod_status.Placement) -> Iterator[Action]:
     if is_deleting(pod):
         yield from _stop(pod, wants, place)
     elif is_finished(pod):
@@ -112,7 +110,7 @@ def _plan_next_stage(
         yield from _start(pod, wants, place)
 
 
-def _start(pod: Object, wants: Behaviour, place: pod_status.Placement) -> Iterator[Action]:
+def _start(pod: Object, wants: Behavior, place: pod_status.Placement) -> Iterator[Action]:
     begun = parse_time(get_status(pod).get("startTime"))
     left = _compute_time_left(begun or place.now, wants.start_delay, place.now)
     if left > 0:
@@ -132,7 +130,7 @@ def _start(pod: Object, wants: Behaviour, place: pod_status.Placement) -> Iterat
 
 
 def _plan_start_failure(
-    pod: Object, wants: Behaviour, place: pod_status.Placement
+    pod: Object, wants: Behavior, place: pod_status.Placement
 ) -> Iterator[Action]:
     failure = wants.failure
     assert failure is not None  # the caller asked
@@ -151,7 +149,7 @@ def _plan_start_failure(
         )
 
 
-def _keep_running(pod: Object, wants: Behaviour, place: pod_status.Placement) -> Iterator[Action]:
+def _keep_running(pod: Object, wants: Behavior, place: pod_status.Placement) -> Iterator[Action]:
     started = parse_time(pod_state.get_start_time(pod)) or place.now
     if wants.run_for is not None:
         left = _compute_time_left(started, wants.run_for, place.now)
@@ -177,7 +175,7 @@ def _keep_running(pod: Object, wants: Behaviour, place: pod_status.Placement) ->
         yield _write(pod, new)
 
 
-def _plan_exit(pod: Object, wants: Behaviour, place: pod_status.Placement) -> Iterator[Action]:
+def _plan_exit(pod: Object, wants: Behavior, place: pod_status.Placement) -> Iterator[Action]:
     code = wants.exit_code
     reason = "Error" if code else "Completed"
     if wants.failure is not None and wants.failure.effect is Effect.CRASHES:
@@ -202,7 +200,7 @@ def _start_again(pod: Object, ended: str, place: pod_status.Placement) -> Iterat
         yield _write(pod, pod_status.build_restarted(pod, place))
 
 
-def _stop(pod: Object, wants: Behaviour, place: pod_status.Placement) -> Iterator[Action]:
+def _stop(pod: Object, wants: Behavior, place: pod_status.Placement) -> Iterator[Action]:
     """Report the containers as stopping, wait, report that they ended, then remove the pod."""
     now = place.now
     end = parse_time(pod["metadata"].get("deletionTimestamp")) or now

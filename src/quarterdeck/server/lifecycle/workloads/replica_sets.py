@@ -80,28 +80,30 @@ class ReplicaSets:
     manager = "kube-controller-manager"
     initial: Sequence[StoreKey] = ()
 
-    def __init__(self, flavour: WorkloadType = REPLICA_SET) -> None:
-        self._flavour = flavour
-        self.name = flavour.component
-        self.resources: frozenset[str] | None = frozenset({flavour.resource, PODS})
+    def __init__(self, workload_type: WorkloadType = REPLICA_SET) -> None:
+        self._workload_type = workload_type
+        self.name = workload_type.component
+        self.resources: frozenset[str] | None = frozenset({workload_type.resource, PODS})
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey | Later]:
         """Find a written replica set, or that of a pod.
 
         A new pod is written again soon, so the plan of its replica set may wait.
         """
-        flavour = self._flavour
-        if event.key.resource == flavour.resource:
+        workload_type = self._workload_type
+        if event.key.resource == workload_type.resource:
             yield event.key
             return
-        found = find_controller_keys(event, index, kind=flavour.kind, resource=flavour.resource)
+        found = find_controller_keys(
+            event, index, kind=workload_type.kind, resource=workload_type.resource
+        )
         yield from found if event.after is None else map(Later, found)
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
         """Create or delete pods; update the status when their number is right or limited."""
         replica_set = view.get(key)
-        flavour = self._flavour
-        selector = None if replica_set is None else flavour.selector(replica_set)
+        workload_type = self._workload_type
+        selector = None if replica_set is None else workload_type.selector(replica_set)
         if replica_set is None or selector is None:
             return ()
         owned, actions = claim(view, replica_set, PODS, selector)
@@ -112,19 +114,21 @@ class ReplicaSets:
         if not is_deleting(replica_set):
             surplus = len(pods) - get_replicas(replica_set)
             if surplus > 0:
-                return list(_delete_pods(flavour, replica_set, pods, number=min(surplus, BURST)))
+                return list(
+                    _delete_pods(workload_type, replica_set, pods, number=min(surplus, BURST))
+                )
             if surplus < 0:
                 template = get_spec(replica_set).get("template") or {}
                 room = compute_room_for_pods(view, get_namespace(replica_set), template)
                 number = min(-surplus, BURST, room.pods)
-                actions = list(_create_pods(view, flavour, replica_set, number=number))
+                actions = list(_create_pods(view, workload_type, replica_set, number=number))
                 if room.pods >= -surplus:
                     return actions
                 actions += [
-                    _build_refusal_event(flavour, replica_set, room),
+                    _build_refusal_event(workload_type, replica_set, room),
                     Requeue(_FAILED_RETRY_S),
                 ]
-        return [*actions, *_report(view, flavour, replica_set, pods=pods, refused=room)]
+        return [*actions, *_report(view, workload_type, replica_set, pods=pods, refused=room)]
 
 
 def get_replicas(value: Object) -> int:
@@ -134,22 +138,24 @@ def get_replicas(value: Object) -> int:
 
 
 def _create_pods(
-    view: View, flavour: WorkloadType, owner: Object, *, number: int
+    view: View, workload_type: WorkloadType, owner: Object, *, number: int
 ) -> Iterator[Action]:
     template = get_spec(owner).get("template") or {}
     prefix = f"{get_name(owner)}-"
     for _ in range(number):
         pod_name = generate_name(prefix, view.random)
         yield from create_pod(
-            owner, build_pod(owner, template, pod_name, generateName=prefix), flavour.component
+            owner,
+            build_pod(owner, template, pod_name, generateName=prefix),
+            workload_type.component,
         )
 
 
 def _delete_pods(
-    flavour: WorkloadType, owner: Object, pods: list[Object], *, number: int
+    workload_type: WorkloadType, owner: Object, pods: list[Object], *, number: int
 ) -> Iterator[Action]:
     for pod in rank_for_deletion(pods)[:number]:
-        yield from delete_pod(owner, pod, flavour.component)
+        yield from delete_pod(owner, pod, workload_type.component)
 
 
 def rank_for_deletion(pods: list[Object]) -> list[Object]:
@@ -182,12 +188,12 @@ def _get_deletion_cost(pod: Object) -> int:
     return int(text) if text.lstrip("-").isdigit() else 0
 
 
-def _build_refusal_event(flavour: WorkloadType, owner: Object, room: Room) -> Record:
+def _build_refusal_event(workload_type: WorkloadType, owner: Object, room: Room) -> Record:
     return Record(
         about=owner,
         reason="FailedCreate",
         message=f'Error creating: pods "{get_name(owner)}-" is forbidden: {room.refusal}',
-        component=flavour.component,
+        component=workload_type.component,
         is_warning=True,
     )
 
@@ -196,7 +202,12 @@ def _build_refusal_event(flavour: WorkloadType, owner: Object, room: Room) -> Re
 
 
 def _report(
-    view: View, flavour: WorkloadType, owner: Object, *, pods: list[Object], refused: Room | None
+    view: View,
+    workload_type: WorkloadType,
+    owner: Object,
+    *,
+    pods: list[Object],
+    refused: Room | None,
 ) -> Iterator[Action]:
     template_labels = ((get_spec(owner).get("template") or {}).get("metadata") or {}).get("labels")
     waits = [
@@ -221,7 +232,7 @@ def _report(
         new["conditions"] = conditions
     if new != get_status(owner):
         write = update if refused else update_last
-        yield write(flavour.resource, owner, "status", status=new)
+        yield write(workload_type.resource, owner, "status", status=new)
     if pending := [wait for wait in waits if wait]:
         yield Requeue(min(pending))
 

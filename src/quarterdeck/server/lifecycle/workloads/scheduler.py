@@ -21,7 +21,7 @@ from quarterdeck.server.lifecycle.engine.objects import (
     with_condition,
 )
 from quarterdeck.server.lifecycle.engine.view import View
-from quarterdeck.server.lifecycle.workloads.behavior import Effect, parse_behaviour
+from quarterdeck.server.lifecycle.workloads.behavior import Effect, parse_behavior
 from quarterdeck.server.lifecycle.workloads.nodes import is_node_ready
 from quarterdeck.server.lifecycle.workloads.pods import PODS
 from quarterdeck.server.registry.resource import Object
@@ -120,7 +120,7 @@ def _wait(pod: Object, reason: str, message: str, view: View) -> Iterator[Action
 
 def _filter_nodes(pod: Object, nodes: list[Object]) -> tuple[list[Object], list[str]]:
     """Return the nodes that a pod may run on, and for each other node why not."""
-    failure = parse_behaviour(pod).failure
+    failure = parse_behavior(pod).failure
     if failure is not None and failure.effect is Effect.NO_NODE:
         return [], [failure.message] * len(nodes)
     fitting: list[Object] = []
