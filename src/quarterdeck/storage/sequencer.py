@@ -150,7 +150,7 @@ class Sequencer:
         return self._append(event, len(tombstone))
 
     @contextlib.contextmanager
-    def together(self) -> Iterator[None]:
+    def transaction(self) -> Iterator[None]:
         """Make the writes decided inside, without a wait between them, durable all or none."""
         self._units += 1
         self._unit = self._units

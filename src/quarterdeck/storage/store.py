@@ -115,9 +115,9 @@ class Store:
         """
         return self._sequencer.delete(key, encode, expected=expected)
 
-    def together(self) -> AbstractContextManager[None]:
+    def transaction(self) -> AbstractContextManager[None]:
         """Make the writes decided inside durable all or none; nothing may be awaited inside."""
-        return self._sequencer.together()
+        return self._sequencer.transaction()
 
     def snapshot(self, revision: int | None = None) -> Snapshot:
         """The state now, in O(1), or at a revision whose later events are still in memory.

@@ -262,7 +262,7 @@ async def test_a_batch_of_any_length_is_committed_whole(database: Path, count: i
 
 async def test_a_batch_of_several_statements_is_undone_whole(database: Path) -> None:
     store = open_sqlite(database, max_bytes=400_000)
-    with store.together():
+    with store.transaction():
         tickets = [
             store.put(pod(number), lambda r: b"x" * (10 if number < INSERT_ROWS else 60_000))  # noqa: B023
             for number in range(INSERT_ROWS + 10)

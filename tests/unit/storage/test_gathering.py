@@ -113,7 +113,7 @@ async def test_enough_writes_are_sent_off_at_once() -> None:
 
 async def test_writes_that_belong_together_are_not_parted() -> None:
     writes = Writes()
-    with writes.sequencer.together():
+    with writes.sequencer.transaction():
         writes.decide(2 * BATCH_GOAL)
         assert writes.log.batches == []
     await turn()

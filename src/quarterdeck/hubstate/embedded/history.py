@@ -152,7 +152,7 @@ class EmbeddedHistory:
         self._sequence += 1
         name = f"{int(newest // HOUR_S):010d}-{self._sequence:010d}"
         try:
-            with self._store.together():
+            with self._store.transaction():
                 tickets = list(self._seal())
                 tickets.append(self._put(_BATCH, name, rows))
         except StorageError as error:

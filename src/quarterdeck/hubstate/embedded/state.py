@@ -175,7 +175,7 @@ class EmbeddedState:
 
     def _decide(self, planned: Mapping[str, Value | None]) -> list[Ticket]:
         try:
-            with self._store.together():
+            with self._store.transaction():
                 return list(self._put(planned))
         except StorageError as error:
             raise _translate(error) from error

@@ -149,7 +149,7 @@ async def _remove(core: Core, call: Call, entry: Entry, *, value: Object, old: O
     stored = await core.conversions.convert_to_stored(call.resource, value)
     encode = build_encoder(value, call.resource, stored=stored)
     revision = entry.revision
-    with core.store.together():
+    with core.store.transaction():
         if is_marked:
             revision = core.store.put(entry.key, encode, expected=revision).revision
         removal = core.store.delete(entry.key, encode, expected=revision)
