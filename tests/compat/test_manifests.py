@@ -169,7 +169,7 @@ async def apply(client: Client, document: dict[str, Any], *, dry_run: bool) -> s
     """Why a server refuses an object; empty if it accepts it."""
     try:
         gvk = GVK.of(str(document["apiVersion"]), document["kind"])
-        resources, found = await client.resource_of(gvk)
+        resources, found = await client.discover_resource(gvk)
         metadata = {**document["metadata"], "namespace": "default"}
         if not found.namespaced:
             metadata.pop("namespace")

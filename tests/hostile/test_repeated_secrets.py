@@ -110,7 +110,7 @@ async def test_api_server_that_repeats_the_token_shows_none(is_escaped: bool) ->
         config = ClusterConfig(server=f"http://{address}", token=Secret(PASSWORD))
         async with Client(config) as client:
             with pytest.raises(ApiError, match="invalid credential") as caught:
-                await client.version()
+                await client.get_server_version()
     check_masked(str(caught.value))
 
 

@@ -45,7 +45,7 @@ async def put_definitions(client: Client, group: str) -> None:
 
 async def leave_object(client: Client, document: Mapping[str, Any]) -> dict[str, Any]:
     """Store an object with its status as an operator that was switched off leaves it."""
-    resource, _ = await client.resource_of(GVK.of(document["apiVersion"], document["kind"]))
+    resource, _ = await client.discover_resource(GVK.of(document["apiVersion"], document["kind"]))
     created = await resource.create({k: v for k, v in document.items() if k != "status"})
     if "status" not in document:
         return created
@@ -57,7 +57,7 @@ async def write_unchanged(client: Client, document: Mapping[str, Any]) -> dict[s
 
     An operator that cannot do this under its own definitions cannot work with the object.
     """
-    resource, _ = await client.resource_of(GVK.of(document["apiVersion"], document["kind"]))
+    resource, _ = await client.discover_resource(GVK.of(document["apiVersion"], document["kind"]))
     metadata = document["metadata"]
     current = await resource.get(metadata["name"], metadata.get("namespace", ""))
     written = await resource.update(current)

@@ -49,7 +49,7 @@ class World:
     ) -> Manager:
         """A manager whose requests pass through `intercepts`."""
         api = InterceptingApi(self.client.raw, intercepts)
-        client = Client.over(api, self.client.config) if intercepts else self.client
+        client = Client.from_api(api, self.client.config) if intercepts else self.client
         manager = Manager(client, name="test", **options)
         if controller is not None:
             manager.add(controller)

@@ -180,7 +180,7 @@ async def attach(host: Host) -> None:
     )
     account = f"system:serviceaccount:{NAMESPACE}:{bootstrap_manifests.NAME}"
     groups = (f"system:serviceaccounts:{NAMESPACE}", "system:serviceaccounts")
-    client = host.admin.impersonating(
+    client = host.admin.impersonate(
         Impersonation(user=account, groups=(*groups, "system:authenticated"))
     )
     host.stack.push_async_callback(client.aclose)

@@ -101,6 +101,6 @@ def explain_remotely(
     provider = build_provider(config, clock)
 
     async def authorize() -> str:
-        return (await provider.credentials()).authorization
+        return (await provider.get_credentials()).authorization
 
     return RemoteJournals(urls, authorize=authorize, tls=tls).explain

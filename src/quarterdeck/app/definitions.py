@@ -40,6 +40,6 @@ async def apply_missing(api: Api, documents: Iterable[Mapping[str, Any]]) -> Non
 
 
 async def _find_path(api: Api, document: Mapping[str, Any]) -> ResourcePath:
-    found = await api.resource(GVK.of(document["apiVersion"], document["kind"]))
+    found = await api.discover_resource(GVK.of(document["apiVersion"], document["kind"]))
     metadata = document["metadata"]
     return ResourcePath(*found.gvr, metadata.get("namespace", ""), metadata["name"])

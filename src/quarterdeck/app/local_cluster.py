@@ -35,7 +35,7 @@ async def connect(api: Api, name: str, config: ClusterConfig, **spec: Any) -> No
 
 async def _create(api: Api, document: dict[str, Any]) -> None:
     """Create an object unless it exists, so that changes of users are kept."""
-    found = await api.resource(GVK.of(document["apiVersion"], document["kind"]))
+    found = await api.discover_resource(GVK.of(document["apiVersion"], document["kind"]))
     path = ResourcePath(*found.gvr, document["metadata"]["namespace"])
     with contextlib.suppress(AlreadyExists):
         await api.create(path, json.encode(document))

@@ -130,7 +130,7 @@ async def _check_cluster(client: Client, log: Logger) -> None:
     """Check that the cluster can be used; otherwise fail at once with a one-line message."""
     server = client.config.server
     try:
-        version = str((await client.version()).get("gitVersion", "unknown"))
+        version = str((await client.get_server_version()).get("gitVersion", "unknown"))
     except ClientError as error:
         raise StartError(
             f"cannot reach the API server {server}: {error}; check --kubeconfig and --context"

@@ -77,9 +77,9 @@ class Command:
         }
         if self._only_reads:
             from quarterdeck.cli.loop import run_without_loop
-            from quarterdeck.client.blocking import LoopNeeded
+            from quarterdeck.client.blocking import EventLoopRequired
 
-            with contextlib.suppress(LoopNeeded):
+            with contextlib.suppress(EventLoopRequired):
                 return int(run_without_loop(self._function(**values)) or 0)
         result = self._function(**values)
         if isinstance(result, Coroutine):

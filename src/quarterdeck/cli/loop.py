@@ -24,16 +24,16 @@ def run_without_loop(main: Coroutine[Any, Any, Any]) -> Any:
     """Run a coroutine that only blocks, so that asyncio need not be loaded.
 
     Raises:
-        LoopNeeded: if it turns out to need a loop.
+        EventLoopRequired: if it turns out to need a loop.
     """
     try:
         main.send(None)
     except StopIteration as done:
         return done.value
     main.close()
-    from quarterdeck.client.blocking import LoopNeeded
+    from quarterdeck.client.blocking import EventLoopRequired
 
-    raise LoopNeeded
+    raise EventLoopRequired
 
 
 def has_loop() -> bool:
@@ -46,9 +46,9 @@ def require_loop() -> None:
     """Make sure that an event loop runs; call it before anything is printed.
 
     Raises:
-        LoopNeeded: if none runs.
+        EventLoopRequired: if none runs.
     """
     if not has_loop():
-        from quarterdeck.client.blocking import LoopNeeded
+        from quarterdeck.client.blocking import EventLoopRequired
 
-        raise LoopNeeded
+        raise EventLoopRequired

@@ -88,7 +88,9 @@ async def _read_owner(client: "Client", reference: Object, namespace: str) -> Ob
     from quarterdeck.wire.status import NotFound
 
     group, _, version = str(reference["apiVersion"]).rpartition("/")
-    resource: ApiResource = await client.raw.resource(GVK(group, version, reference["kind"]))
+    resource: ApiResource = await client.raw.discover_resource(
+        GVK(group, version, reference["kind"])
+    )
     try:
         return await client.resource(resource.gvr).get(
             reference["name"], namespace if resource.namespaced else ""

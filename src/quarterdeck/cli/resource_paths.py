@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 async def find_resource(client: "Client", kind: str) -> "ApiResource":
     """The resource of a plural, singular, kind or short name."""
-    _, found = await client.resource_named(kind)
+    _, found = await client.discover_resource_by_name(kind)
     return found
 
 

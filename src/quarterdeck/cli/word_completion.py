@@ -167,7 +167,7 @@ async def _read_names(line: CommandLine, resource: str, *, everywhere: bool) -> 
     async with connect(given.get("kubeconfig", ""), given.get("context", "")) as client:
         if not resource:
             return await _list_kinds(client)
-        _, found = await client.resource_named(resource)
+        _, found = await client.discover_resource_by_name(resource)
         namespace = given.get("namespace") or client.namespace
         where = namespace if found.namespaced and not everywhere else ""
         return [each["metadata"]["name"] for each in await client.resource(found.gvr).list(where)]

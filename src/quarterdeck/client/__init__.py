@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from quarterdeck.client.config.cluster import ClusterConfig
     from quarterdeck.client.config.locate import load_config
     from quarterdeck.client.errors import (
-        BadAnswer,
         ClientError,
         ConfigError,
         ConnectionFailed,
         CredentialError,
+        InvalidResponse,
         RequestTimeout,
         UntrustedServer,
     )
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from quarterdeck.client.untyped import ResourceClient
 
 __all__ = [
-    "BadAnswer",
     "Client",
     "ClientError",
     "ClusterConfig",
@@ -37,6 +36,7 @@ __all__ = [
     "CredentialError",
     "Intercept",
     "InterceptingApi",
+    "InvalidResponse",
     "RequestTimeout",
     "ResourceClient",
     "Scale",
@@ -49,7 +49,7 @@ _HOMES = {
     "config.cluster": ("ClusterConfig",),
     "config.locate": ("load_config",),
     "errors": (
-        "BadAnswer",
+        "InvalidResponse",
         "ClientError",
         "ConfigError",
         "ConnectionFailed",

@@ -2,8 +2,8 @@
 
 Loading asyncio and its dependents takes longer than three requests. `BlockingTransport` sends
 the plain request of a plain configuration on one blocking connection. Whatever needs more (watches,
-writes, proxies, exec plugins, retries, anything but 200) it refuses with `LoopNeeded`: the command
-is then run again on a loop with `Transport`, which alone decides what a failure means.
+writes, proxies, exec plugins, retries, anything but 200) it refuses with `EventLoopRequired`: the
+command is then run again on a loop with `Transport`, which alone decides what a failure means.
 """
 
 import socket
@@ -29,7 +29,7 @@ _LONGEST_HEAD = 64 * 1024
 _CONNECT_S = 10.0
 
 
-class LoopNeeded(Exception):
+class EventLoopRequired(Exception):
     """Raised when a request needs an event loop; nothing was changed, so it can be repeated."""
 
 
@@ -39,18 +39,18 @@ class BlockingTransport:
     Its coroutines never wait for a loop: they block.
 
     Raises:
-        LoopNeeded: if the configuration asks for more than this can do.
+        EventLoopRequired: if the configuration asks for more than this can do.
     """
 
     def __init__(self, config: ClusterConfig) -> None:
         if config.exec or config.token_file or config.proxy_url or config.requests_per_s:
-            raise LoopNeeded
+            raise EventLoopRequired
         self.config = config
         self._socket: socket.socket | None = None
 
     def observe(self, observer: Observer) -> NoReturn:
         """Refuse an observer: only long-running programs have them."""
-        raise LoopNeeded
+        raise EventLoopRequired
 
     async def aclose(self) -> None:
         """Close the connection."""
@@ -62,11 +62,11 @@ class BlockingTransport:
         """The body of a successful answer to a read.
 
         Raises:
-            LoopNeeded: for everything else.
+            EventLoopRequired: for everything else.
             RequestTimeout: if the server takes too long.
         """
         if request.method != "GET" or request.is_stream:
-            raise LoopNeeded
+            raise EventLoopRequired
         deadline = time.monotonic() + self.config.timeout_s
         try:
             return self._exchange(request, deadline)
@@ -76,21 +76,24 @@ class BlockingTransport:
                 f" {self.config.timeout_s:g} s"
             ) from error
         except (OSError, ValueError) as error:
-            raise LoopNeeded from error
+            raise EventLoopRequired from error
 
     def stream(self, request: "ApiRequest") -> "AbstractAsyncContextManager[AsyncIterator[bytes]]":
         """Refuse to stream: that takes an event loop."""
-        raise LoopNeeded
+        raise EventLoopRequired
 
     async def open(self, request: "ApiRequest") -> Any:
         """Refuse to open a response without reading it: that takes an event loop."""
-        raise LoopNeeded
+        raise EventLoopRequired
 
     def _exchange(self, request: "ApiRequest", deadline: float) -> bytes:
         origin_text, target = split_url(self.config.server + request.target)
         origin = parse_origin(origin_text)
         headers = [("Host", origin.authority), *request.headers]
-        headers += [("User-Agent", self.config.user_agent), *self.config.impersonate.headers()]
+        headers += [
+            ("User-Agent", self.config.user_agent),
+            *self.config.impersonate.build_headers(),
+        ]
         if authorization := self.config.build_authorization():
             headers.append(("Authorization", authorization))
         head = f"GET {target} HTTP/1.1\r\n{format_headers(headers)}\r\n".encode("latin-1")
@@ -101,7 +104,7 @@ class BlockingTransport:
 
     def _connect(self, origin: Origin) -> socket.socket:
         if origin.scheme not in ("http", "https"):
-            raise LoopNeeded
+            raise EventLoopRequired
         # as text, Python would load its tables of Unicode names
         host: Any = origin.host.encode("ascii")
         context = build_client_context(self.config)
@@ -118,7 +121,7 @@ class _Answer:
     """One answer, as it arrives.
 
     Raises:
-        LoopNeeded: if its status is not 200, or its form is unusual.
+        EventLoopRequired: if its status is not 200, or its form is unusual.
     """
 
     def __init__(self, connection: socket.socket, deadline: float, limit: int) -> None:
@@ -133,9 +136,9 @@ class _Answer:
         status, *lines = head.split("\r\n")
         fields = dict(line.split(":", 1) for line in lines)
         if status.split()[:2] != ["http/1.1", "200"] or "content-encoding" in fields:
-            raise LoopNeeded
+            raise EventLoopRequired
         if fields.get("connection", "").strip() == "close":
-            raise LoopNeeded
+            raise EventLoopRequired
         if fields.get("transfer-encoding", "").strip() == "chunked":
             return self._read_chunks()
         return self._take(int(fields.get("content-length", "")))
@@ -145,15 +148,15 @@ class _Answer:
         while size := int(self._take_until(b"\r\n", _LONGEST_HEAD).partition(b";")[0], 16):
             body += self._take(size)
             if len(body) > self._limit or self._take(2) != b"\r\n":
-                raise LoopNeeded
+                raise EventLoopRequired
         if self._take_until(b"\r\n", _LONGEST_HEAD):
-            raise LoopNeeded
+            raise EventLoopRequired
         return bytes(body)
 
     def _take_until(self, end: bytes, limit: int) -> bytes:
         while (found := self._data.find(end)) < 0:
             if len(self._data) > limit:
-                raise LoopNeeded
+                raise EventLoopRequired
             self._receive()
         taken = bytes(self._data[:found])
         del self._data[: found + len(end)]
@@ -161,7 +164,7 @@ class _Answer:
 
     def _take(self, size: int) -> bytes:
         if not 0 <= size <= self._limit:
-            raise LoopNeeded
+            raise EventLoopRequired
         while len(self._data) < size:
             self._receive()
         taken = bytes(self._data[:size])

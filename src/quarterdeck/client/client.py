@@ -16,7 +16,7 @@ import msgspec
 
 from quarterdeck.client import pager
 from quarterdeck.client.config.cluster import ClusterConfig, Impersonation
-from quarterdeck.client.errors import BadAnswer
+from quarterdeck.client.errors import InvalidResponse
 from quarterdeck.client.interfaces import Api, ApiResource, PatchType
 from quarterdeck.client.raw import RawApi
 from quarterdeck.client.sender import Sender
@@ -55,8 +55,8 @@ class Event(NamedTuple):
 class Scale(msgspec.Struct, frozen=True):
     """The scale of an object of any kind: desired and current replicas."""
 
-    wanted: int
-    actual: int = 0
+    spec_replicas: int
+    status_replicas: int = 0
     selector: str = ""
     """Finds its pods, as a label selector; empty where it has none."""
 
@@ -90,7 +90,7 @@ class Client:
         self._api: Api = self._direct
 
     @classmethod
-    def over(cls, api: Api, config: ClusterConfig) -> Self:
+    def from_api(cls, api: Api, config: ClusterConfig) -> Self:
         """A client whose verbs go through another `Api`, such as an intercepting one."""
         client = cls(config)
         client._api = api
@@ -121,7 +121,7 @@ class Client:
         """The namespace the configuration names."""
         return self.config.namespace
 
-    def impersonating(self, impersonation: Impersonation) -> "Client":
+    def impersonate(self, impersonation: Impersonation) -> "Client":
         """A client of the same server that impersonates another user; close it separately."""
         return Client(
             msgspec.structs.replace(self.config, impersonate=impersonation),
@@ -132,12 +132,12 @@ class Client:
         """The verbs on dictionaries."""
         return ResourceClient(self._api, gvr)
 
-    async def resource_of(self, gvk: GVK) -> tuple[ResourceClient, ApiResource]:
+    async def discover_resource(self, gvk: GVK) -> tuple[ResourceClient, ApiResource]:
         """The verbs on dictionaries for a kind, found by discovery."""
-        found = await self._api.resource(gvk)
+        found = await self._api.discover_resource(gvk)
         return self.resource(found.gvr), found
 
-    async def resources_in_category(self, category: str) -> list[ApiResource]:
+    async def list_resources_in_category(self, category: str) -> list[ApiResource]:
         """What a server lists under a category such as `all`."""
         return await self._direct.discovery.list_category(category)
 
@@ -145,7 +145,7 @@ class Client:
         """Every resource of the server that can be listed."""
         return await self._direct.discovery.list_resources()
 
-    async def resource_named(self, name: str) -> tuple[ResourceClient, ApiResource]:
+    async def discover_resource_by_name(self, name: str) -> tuple[ResourceClient, ApiResource]:
         """The verbs on dictionaries for a resource as users name it: `pods`, `deploy`, `apps`."""
         found = await self._direct.discovery.find_by_name(name)
         return self.resource(found.gvr), found
@@ -160,7 +160,7 @@ class Client:
         """One object. Raises `NotFound`."""
         return decode(kind, await self._api.get(_build_path(kind, namespace, name), options))
 
-    async def pages(
+    async def iterate_pages(
         self, kind: type[Kind], namespace: str = "", options: ListOptions = ListOptions()
     ) -> AsyncIterator[list[Kind]]:
         """Every object, a page at a time, all at one resource version."""
@@ -171,7 +171,9 @@ class Client:
         self, kind: type[Kind], namespace: str = "", options: ListOptions = ListOptions()
     ) -> list[Kind]:
         """Every object, all at one resource version."""
-        return [item async for page in self.pages(kind, namespace, options) for item in page]
+        return [
+            item async for page in self.iterate_pages(kind, namespace, options) for item in page
+        ]
 
     @asynccontextmanager
     async def watch(
@@ -293,13 +295,13 @@ class Client:
         path, body = _build_path(kind, namespace, name, "scale"), {"spec": {"replicas": replicas}}
         return _parse_scale(await self._api.patch(path, json.encode(body), PatchType.MERGE))
 
-    async def version(self) -> dict[str, Any]:
-        """The version of the server. Raises `BadAnswer` if it is not that of an API server."""
+    async def get_server_version(self) -> dict[str, Any]:
+        """The version of the server. Raises `InvalidResponse` if it is not an API server."""
         body = await self._direct.read_path("/version")
         try:
             return msgspec.json.decode(body, type=dict[str, Any])
         except msgspec.DecodeError as error:
-            raise BadAnswer(
+            raise InvalidResponse(
                 f"GET {self.config.server}/version: not a response of a Kubernetes API server, "
                 f"check the address: {error}"
             ) from error
@@ -328,8 +330,8 @@ async def _decode_events(
 def _parse_scale(answer: bytes) -> Scale:
     found = json.decode(answer)
     status = found.get("status") or {}
-    wanted = (found.get("spec") or {}).get("replicas", 0)
-    return Scale(wanted, status.get("replicas", 0), status.get("selector", ""))
+    spec_replicas = (found.get("spec") or {}).get("replicas", 0)
+    return Scale(spec_replicas, status.get("replicas", 0), status.get("selector", ""))
 
 
 def _build_path(

@@ -36,7 +36,7 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True):
 class Provider(Protocol):
     """Gives credentials that are valid now."""
 
-    async def credentials(self) -> Credentials:
+    async def get_credentials(self) -> Credentials:
         """What to send with the next request."""
         ...
 
@@ -67,7 +67,7 @@ class StaticProvider:
     def __init__(self, credentials: Credentials) -> None:
         self._credentials = credentials
 
-    async def credentials(self) -> Credentials:
+    async def get_credentials(self) -> Credentials:
         """Always the same."""
         return self._credentials
 
@@ -85,7 +85,7 @@ class TokenFileProvider:
         self._read_at = float("-inf")
         self._credentials = Credentials()
 
-    async def credentials(self) -> Credentials:
+    async def get_credentials(self) -> Credentials:
         """The token in the file, at most a minute old."""
         if self._clock.monotonic() - self._read_at > _FILE_MAX_AGE_S:
             await self.refresh()
@@ -118,11 +118,11 @@ class CertificateFilesProvider:
         self._read_at = float("-inf")
         self._pair = (b"", b"")
 
-    async def credentials(self) -> Credentials:
+    async def get_credentials(self) -> Credentials:
         """Credentials of the inner provider, with a certificate read at most a minute ago."""
         if self._clock.monotonic() - self._read_at > _FILE_MAX_AGE_S:
             await self._read()
-        found = await self._inner.credentials()
+        found = await self._inner.get_credentials()
         certificate, key = self._pair
         return Credentials(authorization=found.authorization, certificate=certificate, key=key)
 
@@ -155,7 +155,7 @@ class ExecProvider:
         self._credentials: Credentials | None = None
         self._expires: datetime | None = None
 
-    async def credentials(self) -> Credentials:
+    async def get_credentials(self) -> Credentials:
         """The plugin's answer, asked again when it is about to expire."""
         async with self._lock:
             if self._credentials is None or self._is_expiring():

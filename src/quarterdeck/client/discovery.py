@@ -6,7 +6,7 @@ from typing import TypeVar
 import msgspec
 
 from quarterdeck.client import requests
-from quarterdeck.client.errors import BadAnswer
+from quarterdeck.client.errors import InvalidResponse
 from quarterdeck.client.interfaces import ApiResource
 from quarterdeck.client.sender import Sender
 from quarterdeck.kit.similar import suggest
@@ -118,7 +118,7 @@ class Discovery:
         self._found: dict[GVK, ApiResource] = {}
         self._names: dict[str, ApiResource] = {}
 
-    async def resource(self, gvk: GVK, /, *, fresh: bool = False) -> ApiResource:
+    async def discover_resource(self, gvk: GVK, /, *, fresh: bool = False) -> ApiResource:
         """The resource of a kind.
 
         Raises:
@@ -213,7 +213,7 @@ class Discovery:
             return msgspec.json.decode(body, type=form)
         except msgspec.DecodeError as error:
             url = f"{self._transport.config.server}{target}"
-            raise BadAnswer(
+            raise InvalidResponse(
                 f"GET {url}: not a response of a Kubernetes API server, check the address: {error}"
             ) from error
 

@@ -8,7 +8,7 @@ Errors that a server answers are classes of `wire.status`.
     ├── ConnectionFailed      refused, unreachable, cut
     │   └── UntrustedServer   TLS failed
     ├── RequestTimeout        no answer in time
-    └── BadAnswer             an answer that no API server gives
+    └── InvalidResponse             an answer that no API server gives
 """
 
 
@@ -36,5 +36,5 @@ class RequestTimeout(ClientError):
     """Raised when no answer came in time; the request may or may not have been carried out."""
 
 
-class BadAnswer(ClientError):
+class InvalidResponse(ClientError):
     """Raised when the answer is not from an API server but, for example, a proxy's login page."""

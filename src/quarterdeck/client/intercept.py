@@ -76,9 +76,9 @@ class InterceptingApi:
         """Observe the calls that reach the server."""
         self._inner.observe(observer)
 
-    async def resource(self, gvk: GVK, /, *, fresh: bool = False) -> ApiResource:
+    async def discover_resource(self, gvk: GVK, /, *, fresh: bool = False) -> ApiResource:
         """Discovery is never intercepted."""
-        return await self._inner.resource(gvk, fresh=fresh)
+        return await self._inner.discover_resource(gvk, fresh=fresh)
 
     async def get(self, path: ResourcePath, options: GetOptions = GetOptions(), /) -> bytes:
         """One object."""

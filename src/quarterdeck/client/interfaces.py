@@ -158,7 +158,7 @@ class CollectionWriter(Protocol):
 class Discoverer(Protocol):
     """Finds what a server serves."""
 
-    async def resource(self, gvk: GVK, /, *, fresh: bool = False) -> ApiResource:
+    async def discover_resource(self, gvk: GVK, /, *, fresh: bool = False) -> ApiResource:
         """The resource of a kind, remembered. Raises `NotFound` while its CRD is absent.
 
         A miss is not remembered; `fresh` asks the server again.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from quarterdeck.client import requests
-from quarterdeck.client.errors import BadAnswer
+from quarterdeck.client.errors import InvalidResponse
 from quarterdeck.client.interfaces import (
     ApiResource,
     Form,
@@ -65,9 +65,9 @@ class RawApi:
         """Add an observer of all later requests."""
         self.transport.observe(observer)
 
-    async def resource(self, gvk: GVK, /, *, fresh: bool = False) -> ApiResource:
+    async def discover_resource(self, gvk: GVK, /, *, fresh: bool = False) -> ApiResource:
         """The resource of a kind."""
-        return await self.discovery.resource(gvk, fresh=fresh)
+        return await self.discovery.discover_resource(gvk, fresh=fresh)
 
     async def get(self, path: ResourcePath, options: GetOptions = GetOptions(), /) -> bytes:
         """One object."""
@@ -83,7 +83,9 @@ class RawApi:
             listed = _lists.decode(body)
         except msgspec.DecodeError as error:
             url = f"{self.transport.config.server}{request.target}"
-            raise BadAnswer(f"GET {url}: the response is not a list of objects: {error}") from error
+            raise InvalidResponse(
+                f"GET {url}: the response is not a list of objects: {error}"
+            ) from error
         return ListPage(
             items=[bytes(item) for item in listed.items or ()],
             resource_version=listed.metadata.resource_version,

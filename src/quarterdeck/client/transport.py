@@ -15,15 +15,15 @@ from quarterdeck.client import retry
 from quarterdeck.client.config.cluster import ClusterConfig
 from quarterdeck.client.credentials import Credentials, Provider, build_provider
 from quarterdeck.client.errors import (
-    BadAnswer,
     ClientError,
     ConnectionFailed,
+    InvalidResponse,
     RequestTimeout,
     UntrustedServer,
 )
 from quarterdeck.client.interfaces import Exchange, Observer
+from quarterdeck.client.rate_limiter import RateLimiter
 from quarterdeck.client.requests import ApiRequest, Headers
-from quarterdeck.client.throttle import Throttle
 from quarterdeck.client.tls import build_client_context
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock, SystemClock
@@ -57,14 +57,14 @@ class Transport:
         self._http: http.Client | None = None
         self._streams: http.Client | None = None
         self._certificate = self._latest = Credentials()
-        self._throttle = (
-            Throttle(config.requests_per_s, config.burst, self.clock)
+        self._rate_limiter = (
+            RateLimiter(config.requests_per_s, config.burst, self.clock)
             if config.requests_per_s
             else None
         )
         self._observers: list[Observer] = []
         self._headers: dict[tuple[Headers, str], http.EncodedHeaders] = {}
-        self._common = [("User-Agent", config.user_agent), *config.impersonate.headers()]
+        self._common = [("User-Agent", config.user_agent), *config.impersonate.build_headers()]
 
     def observe(self, observer: Observer) -> None:
         """Add an observer of all later requests."""
@@ -108,12 +108,12 @@ class Transport:
         """Refuse redirects: credentials are not sent to another address.
 
         Raises:
-            BadAnswer: always.
+            InvalidResponse: always.
         """
         location = response.headers.get("location", "").partition("?")[0]
         async with response:
             where = f" to {location}" if location else ""
-            raise BadAnswer(
+            raise InvalidResponse(
                 f"{request.method} {self.config.server}{request.target}: the server redirects"
                 f"{where} (HTTP {response.status}), but Kubernetes API servers never redirect; "
                 "check the address"
@@ -137,7 +137,7 @@ class Transport:
         refreshed = False
         while True:
             tries += 1
-            credentials = await self._provider.credentials()
+            credentials = await self._provider.get_credentials()
             try:
                 response = await self._send_once(request, credentials)
             except ConnectionFailed:
@@ -168,15 +168,15 @@ class Transport:
 
     async def _refresh_credentials(self, refused: Credentials) -> bool:
         """Whether there are new credentials; refreshes them unless another request did."""
-        if await self._provider.credentials() != refused:
+        if await self._provider.get_credentials() != refused:
             return True
         return await self._provider.refresh()
 
     async def _send_once(
         self, request: ApiRequest, credentials: Credentials
     ) -> http.ClientResponse:
-        if self._throttle is not None:
-            await self._throttle.admit()
+        if self._rate_limiter is not None:
+            await self._rate_limiter.wait()
         if self._http is None or credentials is not self._latest:
             await self._open_for(credentials)
         headers = self._build_headers(request, credentials)
@@ -309,7 +309,7 @@ def _translate(error: Exception, request: ApiRequest, config: ClusterConfig) -> 
         case TimeoutError() | http.ReadTimeout():
             return RequestTimeout(f"{what}: no answer within {config.timeout_s:g} s")
         case http.BodyTooLarge():
-            return BadAnswer(f"{what}: {error}")
+            return InvalidResponse(f"{what}: {error}")
         case http.TlsError():
             return UntrustedServer(f"{what}: {error}")
         case _:

@@ -43,7 +43,7 @@ class ResourceClient:
         """One object. Raises `NotFound`."""
         return _decode_document(await self._api.get(self.path(namespace, name), options))
 
-    async def pages(
+    async def iterate_pages(
         self, namespace: str = "", options: ListOptions = ListOptions()
     ) -> AsyncIterator[list[dict[str, Any]]]:
         """Every object, a page at a time, all at one resource version."""
@@ -55,7 +55,7 @@ class ResourceClient:
         self, namespace: str = "", options: ListOptions = ListOptions()
     ) -> list[dict[str, Any]]:
         """Every object, all at one resource version."""
-        return [item async for page in self.pages(namespace, options) for item in page]
+        return [item async for page in self.iterate_pages(namespace, options) for item in page]
 
     @asynccontextmanager
     async def watch(

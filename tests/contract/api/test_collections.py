@@ -41,7 +41,7 @@ async def test_pages_come_from_one_moment(place: Places) -> None:
         options = ListOptions(limit=2, label_selector="parity")
         seen: list[str] = []
         first = True
-        async for page in at.client.pages(ConfigMap, at.namespace, options):
+        async for page in at.client.iterate_pages(ConfigMap, at.namespace, options):
             seen += [config.metadata.name for config in page]
             if first:
                 first = False
@@ -135,19 +135,19 @@ async def test_a_collection_is_deleted_by_a_selection(place: Places) -> None:
 
 async def test_discovery_lists_the_served_kinds(place: Places) -> None:
     async with place() as at:
-        found = await at.client.raw.resource(GVK("apps", "v1", "Deployment"))
+        found = await at.client.raw.discover_resource(GVK("apps", "v1", "Deployment"))
         assert found.gvr == GVR("apps", "v1", "deployments")
         assert found.namespaced
         assert {"status", "scale"} <= found.subresources
-        _, short = await at.client.resource_named("deploy")
+        _, short = await at.client.discover_resource_by_name("deploy")
         assert short.gvk.kind == "Deployment"
         with pytest.raises(NotFound):
-            await at.client.raw.resource(GVK("nowhere.example", "v1", "Nothing"))
+            await at.client.raw.discover_resource(GVK("nowhere.example", "v1", "Nothing"))
 
 
 async def test_an_impersonated_user_has_only_their_own_permissions(place: Places) -> None:
     async with place() as at:
         jane = Impersonation(user="jane", extra={"example.com/team": ("red",)})
-        async with at.client.impersonating(jane) as acting:
+        async with at.client.impersonate(jane) as acting:
             with pytest.raises(Forbidden, match='User "jane" cannot list resource "configmaps"'):
                 await acting.list(ConfigMap, at.namespace)

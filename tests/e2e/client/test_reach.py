@@ -99,7 +99,7 @@ async def test_a_client_certificate_authenticates_the_administrator(config: Clus
 async def test_a_request_without_a_certificate_is_anonymous(config: ClusterConfig) -> None:
     nobody = msgspec.structs.replace(config, client_certificate=PemSource(), client_key=PemSource())
     async with Client(nobody) as client:
-        assert (await client.version())["gitVersion"].startswith("v1.")
+        assert (await client.get_server_version())["gitVersion"].startswith("v1.")
         with pytest.raises(Forbidden, match="system:anonymous"):
             await client.list(ConfigMap, "default")
 
@@ -113,7 +113,7 @@ async def test_a_server_of_another_authority_is_not_trusted(
     wrong = msgspec.structs.replace(config, certificate_authority=PemSource(file=other))
     async with Client(wrong) as client:
         with pytest.raises(UntrustedServer):
-            await client.version()
+            await client.get_server_version()
 
 
 async def test_a_server_may_be_known_by_another_name(config: ClusterConfig) -> None:
@@ -123,7 +123,7 @@ async def test_a_server_may_be_known_by_another_name(config: ClusterConfig) -> N
     misnamed = msgspec.structs.replace(config, tls_server_name="elsewhere.example")
     async with Client(misnamed) as client:
         with pytest.raises(UntrustedServer):
-            await client.version()
+            await client.get_server_version()
 
 
 async def test_renewed_certificate_files_are_used(config: ClusterConfig, tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ async def test_a_proxy_that_asks_for_a_password_gets_it(config: ClusterConfig) -
         wrong = f"http://me:opensesame@127.0.0.1:{port}"
         async with Client(msgspec.structs.replace(config, proxy_url=wrong)) as client:
             with pytest.raises(ConnectionFailed, match="407") as caught:
-                await client.version()
+                await client.get_server_version()
         assert "opensesame" not in str(caught.value)
 
 
@@ -276,7 +276,7 @@ async def test_a_proxy_that_is_gone_costs_a_bounded_time(config: ClusterConfig) 
     async with Client(away) as client:
         async with asyncio.timeout(240):
             with pytest.raises(ConnectionFailed, match="proxy"):
-                await client.version()
+                await client.get_server_version()
 
 
 # --- identities
@@ -286,7 +286,7 @@ async def test_a_client_can_impersonate_another_user(config: ClusterConfig) -> N
     jane = Impersonation(
         user="jane", groups=("developers",), extra={"example.com/team": ("red", "blue")}
     )
-    async with Client(config) as client, client.impersonating(jane) as acting:
+    async with Client(config) as client, client.impersonate(jane) as acting:
         user = await who(acting)
         assert user["username"] == "jane"
         assert {"developers", "system:authenticated"} <= set(user["groups"])

@@ -15,7 +15,7 @@ from quarterdeck.cli.commands.get import get
 from quarterdeck.cli.connection import list_contexts
 from quarterdeck.cli.loop import run_without_loop
 from quarterdeck.cli.main import run
-from quarterdeck.client.blocking import LoopNeeded
+from quarterdeck.client.blocking import EventLoopRequired
 from quarterdeck.kit import yaml
 
 WIDGETS = """
@@ -385,7 +385,7 @@ def test_get_prints_nothing_before_it_follows_on_a_loop(
     kubeconfig: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     following = get("namespaces", follow=True, kubeconfig=str(kubeconfig))
-    with pytest.raises(LoopNeeded):
+    with pytest.raises(EventLoopRequired):
         run_without_loop(following)
     assert capsys.readouterr().out == ""
 

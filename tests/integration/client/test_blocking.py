@@ -15,7 +15,7 @@ from quarterdeck.apis.core import ConfigMap
 from quarterdeck.app.cluster_factory import EmbeddedClusters
 from quarterdeck.cli.loop import run_without_loop
 from quarterdeck.client import Client, ClusterConfig, RequestTimeout
-from quarterdeck.client.blocking import BlockingTransport, LoopNeeded
+from quarterdeck.client.blocking import BlockingTransport, EventLoopRequired
 from quarterdeck.client.config.cluster import ExecConfig, PemSource
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.kit.redaction import Secret
@@ -26,7 +26,7 @@ def read(config: ClusterConfig) -> Any:
 
     async def ask() -> Any:
         async with Client(config, sender=BlockingTransport(config)) as client:
-            return [await client.version(), await client.version()]
+            return [await client.get_server_version(), await client.get_server_version()]
 
     return run_without_loop(ask())
 
@@ -76,7 +76,7 @@ async def test_a_server_is_read_over_tls() -> None:
         assert config.server.startswith("https://")
         assert (await asyncio.to_thread(read, config))[1]["gitVersion"].startswith("v1.")
         stranger = msgspec.structs.replace(config, certificate_authority=PemSource())
-        with pytest.raises(LoopNeeded):
+        with pytest.raises(EventLoopRequired):
             await asyncio.to_thread(read, stranger)
 
 
@@ -95,7 +95,7 @@ async def test_a_server_is_read_over_tls() -> None:
     ],
 )
 def test_what_is_unusual_is_left_to_a_loop(answer: bytes) -> None:
-    with stub(answer) as (url, _), pytest.raises(LoopNeeded):
+    with stub(answer) as (url, _), pytest.raises(EventLoopRequired):
         read(ClusterConfig(server=url, max_body_bytes=1_000_000))
 
 
@@ -117,7 +117,7 @@ def test_a_silent_server_costs_a_bounded_time() -> None:
     ],
 )
 def test_what_needs_more_than_a_connection_is_left_to_a_loop(config: ClusterConfig) -> None:
-    with pytest.raises(LoopNeeded):
+    with pytest.raises(EventLoopRequired):
         read(config)
 
 
@@ -134,5 +134,5 @@ def test_writes_and_watches_are_left_to_a_loop() -> None:
     for act in (write, watch):
         client = Client(config, sender=BlockingTransport(config))
         work: Coroutine[Any, Any, None] = act(client)
-        with pytest.raises(LoopNeeded):
+        with pytest.raises(EventLoopRequired):
             run_without_loop(work)

@@ -92,7 +92,7 @@ async def test_a_malformed_response_is_a_client_error(answer: bytes) -> None:
         with pytest.raises((ClientError, ApiError)):
             await client.list(ConfigMap, "default")
         with pytest.raises((ClientError, ApiError)):
-            await client.resource_named("pods")
+            await client.discover_resource_by_name("pods")
 
 
 async def test_a_slow_server_does_not_hold_up_others() -> None:
@@ -118,10 +118,10 @@ async def test_an_aggregated_api_that_is_down_hides_no_other() -> None:
         return handle
 
     async with Cluster(faults=down) as cluster:
-        _, found = await cluster.client.resource_named("leases")
+        _, found = await cluster.client.discover_resource_by_name("leases")
         assert found.gvr.group == "coordination.k8s.io"
         with pytest.raises(NotFound):
-            await cluster.client.resource_named("deployments")
+            await cluster.client.discover_resource_by_name("deployments")
 
 
 async def test_a_limit_on_requests_is_kept() -> None:
@@ -130,5 +130,5 @@ async def test_a_limit_on_requests_is_kept() -> None:
         loop = asyncio.get_running_loop()
         async with Client(config) as client:
             started = loop.time()
-            await asyncio.gather(*(client.version() for _ in range(25)))
+            await asyncio.gather(*(client.get_server_version() for _ in range(25)))
             assert loop.time() - started >= 0.19

@@ -83,7 +83,7 @@ async def test_lists_follow_pages_from_one_moment() -> None:
         for number in range(7):
             await client.create(config_map(f"p{number}"))
         options = ListOptions(limit=2, field_selector="metadata.name!=kube-root-ca.crt")
-        pages = [page async for page in client.pages(ConfigMap, "default", options)]
+        pages = [page async for page in client.iterate_pages(ConfigMap, "default", options)]
         assert [len(page) for page in pages] == [2, 2, 2, 1]
 
 
@@ -108,25 +108,25 @@ async def test_untyped_objects_have_the_same_verbs() -> None:
         assert patched["data"] == {"k": "v"}
         listed = await maps.list("default", ListOptions(limit=1))
         assert {each["kind"] for each in listed} == {"ConfigMap"}
-        found, what = await client.resource_named("cm")
+        found, what = await client.discover_resource_by_name("cm")
         assert what.gvk == GVK("", "v1", "ConfigMap")
         await found.delete("u", "default")
         with pytest.raises(NotFound, match="doesn't have a resource type"):
-            await client.resource_named("zzzzzz")
+            await client.discover_resource_by_name("zzzzzz")
         with pytest.raises(NotFound, match=r'"deploymnts"; did you mean "deployments"\?'):
-            await client.resource_named("deploymnts")
+            await client.discover_resource_by_name("deploymnts")
         with pytest.raises(NotFound, match="doesn't have a resource type"):
-            await client.resource_named("nonsense")
+            await client.discover_resource_by_name("nonsense")
 
 
 async def test_discovery_finds_kinds_and_says_what_is_missing() -> None:
     async with Cluster() as cluster, client_of(cluster) as client:
-        deployment = await client.raw.resource(GVK("apps", "v1", "Deployment"))
+        deployment = await client.raw.discover_resource(GVK("apps", "v1", "Deployment"))
         assert deployment.gvr.resource == "deployments"
         assert "scale" in deployment.subresources
         with pytest.raises(NotFound):
-            await client.raw.resource(GVK("example.com", "v1", "Widget"))
-        assert (await client.version())["gitVersion"].startswith("v1.")
+            await client.raw.discover_resource(GVK("example.com", "v1", "Widget"))
+        assert (await client.get_server_version())["gitVersion"].startswith("v1.")
 
 
 async def test_a_name_is_found_by_two_requests() -> None:
@@ -141,13 +141,15 @@ async def test_a_name_is_found_by_two_requests() -> None:
 
     async with Cluster() as cluster, client_of(cluster) as client:
         client.raw.observe(Counter())
-        _, scaled = await client.resource_named("deploy")
+        _, scaled = await client.discover_resource_by_name("deploy")
         assert (scaled.gvr, scaled.namespaced) == (GVR("apps", "v1", "deployments"), True)
         assert {"scale", "status"} <= scaled.subresources
-        _, node = await client.resource_named("node")
+        _, node = await client.discover_resource_by_name("node")
         assert not node.namespaced
         assert seen == ["get", "get"]
-        assert "pods" in {each.gvr.resource for each in await client.resources_in_category("all")}
+        assert "pods" in {
+            each.gvr.resource for each in await client.list_resources_in_category("all")
+        }
 
 
 async def test_a_lost_reply_is_not_repeated_for_a_write() -> None:
@@ -157,7 +159,7 @@ async def test_a_lost_reply_is_not_repeated_for_a_write() -> None:
 
     async with Cluster() as cluster, client_of(cluster) as client:
         rule = Intercept("create", lose, times=1)
-        cut = Client.over(InterceptingApi(client.raw, [rule]), client.config)
+        cut = Client.from_api(InterceptingApi(client.raw, [rule]), client.config)
         with pytest.raises(ConnectionFailed):
             await cut.create(config_map("a"))
         with pytest.raises(AlreadyExists):

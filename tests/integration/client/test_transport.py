@@ -11,7 +11,7 @@ import pytest
 from quarterdeck.app.certificates import Certificates, ensure
 from quarterdeck.client import Client, ClusterConfig, UntrustedServer
 from quarterdeck.client.config.cluster import PemSource
-from quarterdeck.client.errors import BadAnswer
+from quarterdeck.client.errors import InvalidResponse
 from quarterdeck.client.interfaces import Exchange
 from quarterdeck.kit import http
 from quarterdeck.wire.path import ResourcePath
@@ -62,10 +62,10 @@ async def test_a_rotated_token_is_read_when_the_server_refuses_the_old(tmp_path:
     path, server = tmp_path / "token", Server("one")
     path.write_text("one")
     async with listening(server) as url, asking(url, path) as client:
-        await client.version()
+        await client.get_server_version()
         server.token = "two"
         path.write_text("two")
-        assert (await client.version())["gitVersion"] == "v1"
+        assert (await client.get_server_version())["gitVersion"] == "v1"
     assert server.seen == ["Bearer one", "Bearer one", "Bearer two"]
 
 
@@ -79,8 +79,8 @@ async def test_a_redirection_is_named_and_not_followed() -> None:
     async with http.Server(redirect) as web:
         url = (await web.listen("127.0.0.1", 0)).url
         async with Client(ClusterConfig(server=url)) as client:
-            with pytest.raises(BadAnswer) as caught:
-                await client.version()
+            with pytest.raises(InvalidResponse) as caught:
+                await client.get_server_version()
     text = str(caught.value)
     assert "the server redirects to https://login.example.com/start (HTTP 302)" in text
     assert "state=abc" not in text
@@ -107,7 +107,7 @@ async def test_headers_of_observers_belong_to_one_request(tmp_path: Path) -> Non
     async with listening(server) as url, asking(url, path) as client:
         client.raw.observe(Numbering())
         for _ in range(4):
-            await client.version()
+            await client.get_server_version()
     assert [each.get("x-number") for each in server.headers] == ["1", None, "3", "4"]
     assert {each.get("accept") for each in server.headers} == {"application/json"}
     assert server.seen == ["Bearer one"] * 4
@@ -118,7 +118,7 @@ async def test_a_token_that_stays_refused_is_an_error_after_one_renewal(tmp_path
     path.write_text("secret-one")
     async with listening(server) as url, asking(url, path) as client:
         with pytest.raises(Unauthorized) as caught:
-            await client.version()
+            await client.get_server_version()
     assert len(server.seen) == 1
     assert "secret-one" not in str(caught.value)
 
@@ -126,11 +126,11 @@ async def test_a_token_that_stays_refused_is_an_error_after_one_renewal(tmp_path
 async def test_a_busy_server_is_asked_again_for_reads() -> None:
     server = Server(busy=2)
     async with listening(server) as url, Client(ClusterConfig(server=url)) as client:
-        assert (await client.version())["gitVersion"] == "v1"
+        assert (await client.get_server_version())["gitVersion"] == "v1"
         assert len(server.seen) == 3
         server.busy = 1_000
         with pytest.raises(ServiceUnavailable):
-            await client.version()
+            await client.get_server_version()
 
 
 async def test_a_renewed_certificate_is_used_for_new_connections(
@@ -149,11 +149,11 @@ async def test_a_renewed_certificate_is_used_for_new_connections(
         )
         async with Client(config) as client:
             with pytest.raises(Unauthorized):
-                await client.version()
+                await client.get_server_version()
             own.write_bytes(certificates.certificate("server").read_bytes())
             key.write_bytes(certificates.key("server").read_bytes())
             with pytest.raises(Unauthorized):
-                await client.version()
+                await client.get_server_version()
     assert len(set(server.certificates)) == 2 and None not in server.certificates
 
 
@@ -167,5 +167,5 @@ async def test_a_server_of_another_authority_is_not_trusted(
         config = ClusterConfig(server=url, certificate_authority=authority)
         async with Client(config) as client:
             with pytest.raises(UntrustedServer, match=f"GET {url}/version: "):
-                await client.version()
+                await client.get_server_version()
     assert server.seen == []

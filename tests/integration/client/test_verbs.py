@@ -171,7 +171,7 @@ async def test_a_scale_changes_replicas_and_nothing_else() -> None:
         boats = client.resource(BOATS)
         await boats.subresource("status").patch("b", status, namespace="default")
         assert await client.get_scale(Boat, "b", "default") == Scale(2, 1, "boat=b")
-        assert (await client.scale(Boat, "b", "default", replicas=7)).wanted == 7
+        assert (await client.scale(Boat, "b", "default", replicas=7)).spec_replicas == 7
         assert (await boats.get("b", "default"))["spec"] == {**BODY["spec"], "crew": 7}
         with pytest.raises(NotFound):
             await client.get_scale(ConfigMap, "kube-root-ca.crt", "default")

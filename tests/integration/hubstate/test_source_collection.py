@@ -36,7 +36,7 @@ class Cluster:
         self.failures: list[Exception] = []
         self.forbidden: set[str] = set()
 
-    async def resource(self, gvk: GVK, /, *, fresh: bool = False) -> ApiResource:
+    async def discover_resource(self, gvk: GVK, /, *, fresh: bool = False) -> ApiResource:
         return ApiResource(GVR(gvk.group, gvk.version, "pods"), gvk, namespaced=True)
 
     async def list(self, path: ResourcePath, options: ListOptions, /, **_: Any) -> ListPage:

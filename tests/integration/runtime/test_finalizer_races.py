@@ -54,7 +54,7 @@ async def racing(race: Race, *finalizers: str) -> AsyncIterator[World]:
         api = InterceptingApi(
             client.raw, [Intercept("patch", interfere, resource="configmaps", times=1)]
         )
-        manager = Manager(Client.over(api, client.config), events="off", grace_s=2)
+        manager = Manager(Client.from_api(api, client.config), events="off", grace_s=2)
         world = World(client)
         only_a = Controller(
             reconcile=world.reconcile,

@@ -153,7 +153,9 @@ async def test_a_leader_that_cannot_renew_ends() -> None:
         )
         clock = VirtualClock()
         manager = Manager(
-            Client.over(api, client.config), election=LeaderElection("x", "default"), clock=clock
+            Client.from_api(api, client.config),
+            election=LeaderElection("x", "default"),
+            clock=clock,
         )
         manager.add(mirroring())
         with pytest.raises(LostLeadership):
@@ -225,7 +227,7 @@ async def test_the_declared_permissions_cover_what_was_used() -> None:
 )
 async def test_faults_delay_but_lose_nothing(rules: Any) -> None:
     async with clients() as [client]:
-        faulty = Client.over(InterceptingApi(client.raw, rules()), client.config)
+        faulty = Client.from_api(InterceptingApi(client.raw, rules()), client.config)
         manager = Manager(faulty, watch=QUICK, events="off", rng=random.Random(1), grace_s=1)
         manager.add(mirroring(limiter=None, time_limit_s=5))
         async with manager.running():
@@ -289,7 +291,7 @@ async def test_a_refused_lease_is_named_in_log_and_readiness(
         api = InterceptingApi(client.raw, [Intercept("create", refuse, resource="leases")])
         clock = VirtualClock()
         manager = Manager(
-            Client.over(api, client.config),
+            Client.from_api(api, client.config),
             election=LeaderElection("mirror", "shop", timing=ENDLESS),
             health=BindAddress(),
             clock=clock,

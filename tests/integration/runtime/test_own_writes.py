@@ -131,7 +131,7 @@ async def test_reads_are_never_older_than_own_writes(seed: int) -> None:
         lag = faults.lag_watch(seed, 0.02, SystemClock())
         api = InterceptingApi(eye.raw, [lag])
         manager = Manager(
-            Client.over(api, eye.config),
+            Client.from_api(api, eye.config),
             watch=WatchSettings(watch_list=False),
             events="off",
             grace_s=2,

@@ -55,7 +55,7 @@ def other(client):
 
 
 async def test_it(other):
-    assert "gitVersion" in await other.version()
+    assert "gitVersion" in await other.get_server_version()
 """
 MARKED = """
 import pytest

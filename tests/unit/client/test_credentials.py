@@ -26,11 +26,11 @@ async def test_a_token_file_is_read_anew_when_it_rotates(tmp_path: Path) -> None
     path = tmp_path / "token"
     path.write_text("one\n")
     provider = TokenFileProvider(path, clock)
-    assert (await provider.credentials()).authorization == "Bearer one"
+    assert (await provider.get_credentials()).authorization == "Bearer one"
     path.write_text("two")
-    assert (await provider.credentials()).authorization == "Bearer one"
+    assert (await provider.get_credentials()).authorization == "Bearer one"
     await clock.advance(61)
-    assert (await provider.credentials()).authorization == "Bearer two"
+    assert (await provider.get_credentials()).authorization == "Bearer two"
     assert not await provider.refresh()
     path.write_text("three")
     assert await provider.refresh()
@@ -50,10 +50,10 @@ print(json.dumps({{"kind": info["kind"], "status": {{
 """,
     )
     provider = ExecProvider(config, CLUSTER, clock)
-    assert (await provider.credentials()).authorization == "Bearer t1"
-    assert (await provider.credentials()).authorization == "Bearer t1"
+    assert (await provider.get_credentials()).authorization == "Bearer t1"
+    assert (await provider.get_credentials()).authorization == "Bearer t1"
     await clock.advance(9.6 * 60)
-    assert (await provider.credentials()).authorization == "Bearer t2"
+    assert (await provider.get_credentials()).authorization == "Bearer t2"
 
 
 @pytest.mark.parametrize(
@@ -69,38 +69,38 @@ async def test_a_failing_plugin_is_named_without_its_output(
 ) -> None:
     provider = ExecProvider(plugin(tmp_path, body), CLUSTER, VirtualClock())
     with pytest.raises(CredentialError, match=message) as caught:
-        await provider.credentials()
+        await provider.get_credentials()
     assert "secret" not in str(caught.value)
 
 
 async def test_a_missing_plugin_shows_its_install_hint() -> None:
     config = ExecConfig(command="/nonexistent/login", install_hint="get it at the desk")
     with pytest.raises(CredentialError, match="was not found: get it at the desk"):
-        await ExecProvider(config, CLUSTER, VirtualClock()).credentials()
+        await ExecProvider(config, CLUSTER, VirtualClock()).get_credentials()
 
 
 async def test_a_user_and_password_become_basic_auth() -> None:
     config = ClusterConfig(server="https://h", username="a", password=Secret("b"))
-    found = await build_provider(config, VirtualClock()).credentials()
+    found = await build_provider(config, VirtualClock()).get_credentials()
     assert found.authorization == "Basic YTpi"
     assert "YTpi" not in repr(found)
 
 
 async def test_a_token_is_sent_as_it_is_and_never_renewed() -> None:
     provider = build_provider(ClusterConfig(server="https://h", token=Secret("t")), VirtualClock())
-    assert (await provider.credentials()).authorization == "Bearer t"
+    assert (await provider.get_credentials()).authorization == "Bearer t"
     assert not await provider.refresh()
 
 
 async def test_a_configuration_without_credentials_sends_none() -> None:
-    found = await build_provider(CLUSTER, VirtualClock()).credentials()
+    found = await build_provider(CLUSTER, VirtualClock()).get_credentials()
     assert (found.authorization, found.certificate) == ("", b"")
 
 
 async def test_a_missing_token_file_is_named(tmp_path: Path) -> None:
     config = ClusterConfig(server="https://h", token_file=tmp_path / "token")
     with pytest.raises(CredentialError, match="cannot read the token file"):
-        await build_provider(config, VirtualClock()).credentials()
+        await build_provider(config, VirtualClock()).get_credentials()
 
 
 async def test_certificate_files_are_read_anew_when_they_are_renewed(tmp_path: Path) -> None:
@@ -114,19 +114,19 @@ async def test_certificate_files_are_read_anew_when_they_are_renewed(tmp_path: P
     )
     provider = build_provider(config, clock)
     with pytest.raises(CredentialError, match=r"cannot read .*tls.crt: No such file"):
-        await provider.credentials()
+        await provider.get_credentials()
     certificate.write_bytes(b"one")
     key.write_bytes(b"key")
-    found = await provider.credentials()
+    found = await provider.get_credentials()
     assert (found.authorization, found.certificate, found.key) == ("Bearer t", b"one", b"key")
     certificate.write_bytes(b"two")
-    assert (await provider.credentials()).certificate == b"one"
+    assert (await provider.get_credentials()).certificate == b"one"
     assert await provider.refresh()
-    assert (await provider.credentials()).certificate == b"two"
+    assert (await provider.get_credentials()).certificate == b"two"
     assert not await provider.refresh()
     key.unlink()  # somebody is writing it anew: the last good pair serves meanwhile
     await clock.advance(61)
-    assert (await provider.credentials()).key == b"key"
+    assert (await provider.get_credentials()).key == b"key"
 
 
 async def test_a_plugin_is_told_of_the_cluster_if_it_asks(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ print(json.dumps({{"status": {{"clientCertificateData": "CERT", "clientKeyData":
         server="https://h", certificate_authority=PemSource(data=Secret(b"CA")), exec=config
     )
     provider = build_provider(cluster, VirtualClock())
-    found = await provider.credentials()
+    found = await provider.get_credentials()
     assert (found.authorization, found.certificate, found.key) == ("", b"CERT", b"KEY")
     assert '"server":"https://h"' in told.read_text()
     assert '"certificate-authority-data":"Q0E="' in told.read_text()
@@ -154,4 +154,4 @@ async def test_a_plugin_that_is_not_a_program_is_named(tmp_path: Path) -> None:
     path = tmp_path / "plugin"
     path.write_text("not executable")
     with pytest.raises(CredentialError, match="cannot be started: Permission denied"):
-        await ExecProvider(ExecConfig(command=str(path)), CLUSTER, VirtualClock()).credentials()
+        await ExecProvider(ExecConfig(command=str(path)), CLUSTER, VirtualClock()).get_credentials()

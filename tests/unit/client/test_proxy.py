@@ -50,7 +50,7 @@ def test_what_we_cannot_use_is_refused_by_name_without_its_password(proxy: str) 
 
 def test_names_of_impersonated_extras_fit_into_headers() -> None:
     who = Impersonation(user="jane", extra={"example.com/team": ("a", "b")})
-    assert who.headers() == [
+    assert who.build_headers() == [
         ("Impersonate-User", "jane"),
         ("Impersonate-Extra-example.com%2Fteam", "a"),
         ("Impersonate-Extra-example.com%2Fteam", "b"),

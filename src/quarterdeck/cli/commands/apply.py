@@ -68,10 +68,10 @@ async def find_resource(client: "Client", document: dict[str, Any]) -> "ApiResou
     clock, gvk = SystemClock(), GVK.of(document["apiVersion"], document["kind"])
     for _ in range(_TRIES - 1):
         try:
-            return await client.raw.resource(gvk)
+            return await client.raw.discover_resource(gvk)
         except NotFound:
             await clock.sleep(_RETRY_S)
-    return await client.raw.resource(gvk)
+    return await client.raw.discover_resource(gvk)
 
 
 async def _apply(

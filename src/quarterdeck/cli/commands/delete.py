@@ -92,7 +92,9 @@ async def _read_targets(
     for document in reversed(manifests):
         metadata = document["metadata"]
         try:
-            found = await client.raw.resource(GVK.of(document["apiVersion"], document["kind"]))
+            found = await client.raw.discover_resource(
+                GVK.of(document["apiVersion"], document["kind"])
+            )
         except NotFound:
             if ignore_not_found:
                 continue  # without its CRD there are no objects of the kind

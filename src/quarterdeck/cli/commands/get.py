@@ -120,7 +120,7 @@ async def _find_resources(client: "Client", kinds: "list[str]") -> "list[ApiReso
         try:
             found.append(await find_resource(client, each))
         except NotFound:
-            category = await client.resources_in_category(each)
+            category = await client.list_resources_in_category(each)
             if not category:
                 raise
             found += category

@@ -17,7 +17,7 @@ async def version(
     server, problem = "", ""
     try:
         async with connect(kubeconfig, context) as client:
-            server = str((await client.version()).get("gitVersion", ""))
+            server = str((await client.get_server_version()).get("gitVersion", ""))
     except (ClientError, ApiError, OSError) as error:
         problem = str(error)
     if output is not ReportForm.TABLE:

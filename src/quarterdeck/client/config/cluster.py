@@ -55,7 +55,7 @@ class Impersonation(msgspec.Struct, frozen=True, kw_only=True):
     groups: tuple[str, ...] = ()
     extra: Mapping[str, tuple[str, ...]] = {}
 
-    def headers(self) -> list[tuple[str, str]]:
+    def build_headers(self) -> list[tuple[str, str]]:
         """The headers that ask the server for it."""
         found = [("Impersonate-User", self.user)] if self.user else []
         if self.uid:

@@ -195,7 +195,7 @@ class _Reading:
 
     async def _read_info(self) -> Mapping[str, Any]:
         if self.version is None:
-            self.version = await self._read_optional("version", self._client.version)
+            self.version = await self._read_optional("version", self._client.get_server_version)
         clusters = await self._read_if_served(
             CLUSTER_VERSIONS, "cluster version", lambda: self._get(CLUSTER_VERSIONS, "", "version")
         )

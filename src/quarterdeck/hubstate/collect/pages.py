@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
-from quarterdeck.client.errors import BadAnswer
+from quarterdeck.client.errors import InvalidResponse
 from quarterdeck.client.interfaces import Form, Reader
 from quarterdeck.client.pager import iterate_pages
 from quarterdeck.kit import json
@@ -25,7 +25,7 @@ async def read_pages(
 
     Raises:
         ApiError, ClientError: as the client does.
-        BadAnswer: if an object has another shape than its kind.
+        InvalidResponse: if an object has another shape than its kind.
     """
     decoder = msgspec.json.Decoder(form)
     path = ResourcePath(*gvr)
@@ -34,7 +34,7 @@ async def read_pages(
             try:
                 yield [decoder.decode(item) for item in page.items]
             except json.UNREADABLE as error:
-                raise BadAnswer(
+                raise InvalidResponse(
                     f"{gvr.resource}: cannot decode an object of the list: {error}"
                 ) from error
 

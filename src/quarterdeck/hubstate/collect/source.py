@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from quarterdeck.client.errors import BadAnswer, ClientError, ConnectionFailed, RequestTimeout
+from quarterdeck.client.errors import ClientError, ConnectionFailed, InvalidResponse, RequestTimeout
 from quarterdeck.client.interfaces import Api, ListPage
 from quarterdeck.engine.results import AggregationValue, Resource
 from quarterdeck.engine.target import guess_resource
@@ -113,7 +113,7 @@ class SourceCollector:
             return _Listed(gvr, target.is_namespaced)
         try:
             found = await self._retry(
-                lambda: self._api.resource(GVK(target.group, target.version, target.kind))
+                lambda: self._api.discover_resource(GVK(target.group, target.version, target.kind))
             )
         except NotFound:
             raise
@@ -196,4 +196,4 @@ def _decode(page: ListPage) -> list[dict[str, Any]]:
     try:
         return [msgspec.json.decode(item) for item in page.items]
     except json.UNREADABLE as error:
-        raise BadAnswer(f"cannot decode an object of the list: {error}") from error
+        raise InvalidResponse(f"cannot decode an object of the list: {error}") from error

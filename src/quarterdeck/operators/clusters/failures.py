@@ -1,10 +1,10 @@
 """Maps every error of reading a cluster to the reason and message of a condition."""
 
 from quarterdeck.client.errors import (
-    BadAnswer,
     ConfigError,
     ConnectionFailed,
     CredentialError,
+    InvalidResponse,
     RequestTimeout,
     UntrustedServer,
 )
@@ -19,7 +19,7 @@ _REASONS: tuple[tuple[type[Exception], Reason], ...] = (
     (ConnectionFailed, Reason.UNREACHABLE),
     (RequestTimeout, Reason.TIMEOUT),
     (TimeoutError, Reason.TIMEOUT),
-    (BadAnswer, Reason.BAD_ANSWER),
+    (InvalidResponse, Reason.BAD_ANSWER),
     (CredentialError, Reason.NO_CREDENTIALS),
     (ConfigError, Reason.NO_CREDENTIALS),
     (Unauthorized, Reason.UNAUTHORIZED),

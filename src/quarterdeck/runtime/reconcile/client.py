@@ -295,7 +295,7 @@ class ReconcileClient:
 
     async def _find_resource(self, manifest: Mapping[str, Any]) -> tuple[GVK, ApiResource]:
         gvk = GVK.of(manifest["apiVersion"], manifest["kind"])
-        return gvk, await self._shared.api.resource(gvk)
+        return gvk, await self._shared.api.discover_resource(gvk)
 
     async def _send(
         self,

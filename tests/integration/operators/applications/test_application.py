@@ -316,7 +316,7 @@ async def failing(verb: str, resource: str, times: int) -> AsyncIterator[Client]
     async with Cluster(options=ServerOptions(simulate_workloads=True)) as cluster:
         client = cluster.client
         await definitions.install(client.raw, [Application])
-        manager = Manager(Client.over(InterceptingApi(client.raw, [intercept]), client.config))
+        manager = Manager(Client.from_api(InterceptingApi(client.raw, [intercept]), client.config))
         applications.register(manager)
         async with manager.running():
             yield client

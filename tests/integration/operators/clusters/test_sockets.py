@@ -96,7 +96,7 @@ async def test_a_certificate_that_has_expired_is_to_be_renewed(tmp_path: Path) -
         authority = PemSource(file=made.certificate("authority"))
         async with Client(ClusterConfig(server=url, certificate_authority=authority)) as client:
             with pytest.raises(UntrustedServer) as caught:
-                await client.version()
+                await client.get_server_version()
     text = describe(caught.value)
     assert "certificate has expired" in text
     assert text.endswith("; renew the certificate of the API server")

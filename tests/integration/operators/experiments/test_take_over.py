@@ -215,7 +215,7 @@ async def test_the_original_can_have_it_back() -> None:
         [app] = status["targets"]
         assert (app["phase"], app["clusterName"], app["appsCreated"]) == ("Ready", "gw-app", True)
         for kind, name, namespace in MADE:  # the original finds its objects by their names
-            resource, _ = await world.client.resource_of(
+            resource, _ = await world.client.discover_resource(
                 GVK.of(kind.KIND.api_version, kind.KIND.kind)
             )
             labels = (await resource.get(name, namespace))["metadata"]["labels"]

@@ -208,14 +208,14 @@ async def _list_from_cluster(source: "CompiledSource", client: "Client") -> Asyn
         is_namespaced = target.is_namespaced
         gvr = GVR(target.group, target.version, target.resource)
     else:
-        _, found = await client.resource_of(GVK(target.group, target.version, target.kind))
+        _, found = await client.discover_resource(GVK(target.group, target.version, target.kind))
         gvr, is_namespaced = found.gvr, found.namespaced
     options = ListOptions(
         label_selector=target.label_selector, limit=source.spec.collection.batch_size
     )
     names = target.namespaces.names if is_namespaced else None
     for namespace in names if names is not None else ("",):
-        async for page in client.resource(gvr).pages(namespace, options):
+        async for page in client.resource(gvr).iterate_pages(namespace, options):
             yield page
 
 

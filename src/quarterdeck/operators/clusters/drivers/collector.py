@@ -123,7 +123,7 @@ async def discover_resources(client: Client, sources: Iterable[MetricSource]) ->
         if not resource:
             try:
                 kind = GVK(target.group, target.version, target.kind)
-                resource = (await client.raw.resource(kind)).gvr.resource
+                resource = (await client.raw.discover_resource(kind)).gvr.resource
             except ApiError:  # not served here, or not yet
                 resource = guess_resource(target.kind)
         found.add(GVR(target.group, target.version, resource))

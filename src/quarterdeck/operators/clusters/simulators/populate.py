@@ -27,7 +27,7 @@ async def _create(client: Client, manifest: dict[str, Any], clock: Clock) -> Non
     api_version, kind = manifest["apiVersion"], manifest["kind"]
     for number in range(_TRIES):
         try:
-            resources, found = await client.resource_of(GVK.of(api_version, kind))
+            resources, found = await client.discover_resource(GVK.of(api_version, kind))
             break
         except NotFound:  # its definition was created a moment ago
             if number == _TRIES - 1:

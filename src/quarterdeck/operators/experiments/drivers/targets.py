@@ -38,13 +38,15 @@ class KubeconfigTargets:
         async with self._open(text) as client:
             with contextlib.suppress(Forbidden):
                 await client.raw.list(_NAMESPACES, ListOptions(limit=1))
-            return str((await client.version()).get("gitVersion", ""))
+            return str((await client.get_server_version()).get("gitVersion", ""))
 
     async def apply(self, text: bytes, documents: Sequence[Mapping[str, Any]]) -> None:
         """Apply objects one after the other, by server-side apply."""
         async with self._open(text) as client:
             for document in documents:
-                found = await client.raw.resource(GVK.of(document["apiVersion"], document["kind"]))
+                found = await client.raw.discover_resource(
+                    GVK.of(document["apiVersion"], document["kind"])
+                )
                 metadata = document["metadata"]
                 namespace = metadata.get("namespace", "") if found.namespaced else ""
                 path = ResourcePath(*found.gvr, namespace, metadata["name"])

@@ -8,7 +8,7 @@ at once, further requests at the rate.
 from quarterdeck.kit.clock import Clock
 
 
-class Throttle:
+class RateLimiter:
     """Limits the rate of requests; first in, first out."""
 
     def __init__(self, per_second: float, burst: int, clock: Clock) -> None:
@@ -23,7 +23,7 @@ class Throttle:
         self._tokens = float(burst)
         self._filled_at = clock.monotonic()
 
-    async def admit(self) -> None:
+    async def wait(self) -> None:
         """Wait until the next request may be sent."""
         delay_s = self.reserve()
         if delay_s > 0:

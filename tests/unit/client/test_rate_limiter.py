@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.client.throttle import Throttle
+from quarterdeck.client.rate_limiter import RateLimiter
 from quarterdeck.kit.clock import VirtualClock
 
 
 async def test_a_burst_goes_at_once_and_the_rest_at_the_rate() -> None:
     clock = VirtualClock()
-    throttle = Throttle(10.0, 3, clock)
+    limiter = RateLimiter(10.0, 3, clock)
     went: list[tuple[int, float]] = []
 
     async def ask(number: int) -> None:
-        await throttle.admit()
+        await limiter.wait()
         went.append((number, round(clock.monotonic(), 3)))
 
     async with asyncio.TaskGroup() as group:
@@ -35,11 +35,11 @@ def test_no_window_holds_more_than_burst_and_rate(pauses: list[float], burst: in
             return self.at
 
     clock, rate = Stepped(), 5.0
-    throttle = Throttle(rate, burst, clock)
+    limiter = RateLimiter(rate, burst, clock)
     sent: list[float] = []
     for pause in pauses:
         clock.at += pause
-        sent.append(clock.at + throttle.reserve())
+        sent.append(clock.at + limiter.reserve())
     for start in range(len(sent)):
         for end in range(start, len(sent)):
             allowed = burst + rate * (sent[end] - sent[start])
@@ -49,4 +49,4 @@ def test_no_window_holds_more_than_burst_and_rate(pauses: list[float], burst: in
 @pytest.mark.parametrize(("rate", "burst"), [(0.0, 1), (-1.0, 1), (1.0, 0)])
 def test_limits_that_let_nothing_pass_are_refused(rate: float, burst: int) -> None:
     with pytest.raises(ValueError, match="a limit must have"):
-        Throttle(rate, burst, VirtualClock())
+        RateLimiter(rate, burst, VirtualClock())
