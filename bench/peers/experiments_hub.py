@@ -41,7 +41,9 @@ async def hub() -> AsyncIterator[tuple[Client, EmbeddedClusters]]:
 @contextlib.asynccontextmanager
 async def operator(client: Client) -> AsyncIterator[Manager]:
     """The operator alone."""
-    manager = Manager(client, name="experiment-operator", events="off", grace_s=1.0)
+    manager = Manager(
+        client, name="experiment-operator", events="off", graceful_shutdown_timeout_s=1.0
+    )
     targets = KubeconfigTargets(client, clock=SystemClock())
     experiments.register(manager, experiments.Ports(targets), workers=16)
     async with manager.running():
@@ -53,7 +55,7 @@ async def simulated(
     client: Client, clusters: EmbeddedClusters, delays: simulators.Delays
 ) -> AsyncIterator[None]:
     """Simulators of all that the operator uses."""
-    manager = Manager(client, name="simulators", events="off", grace_s=1.0)
+    manager = Manager(client, name="simulators", events="off", graceful_shutdown_timeout_s=1.0)
     simulation = simulators.Simulation(client, clusters, SystemClock(), delays=delays)
     simulators.register(manager, simulation)
     async with manager.running():

@@ -75,7 +75,9 @@ def _observe_every_client(recorder: Recorder) -> None:
 def _mark_tasks_of_operators() -> None:
     create, run = Manager.__init__, Manager.running
     hosts: weakref.WeakKeyDictionary[Manager, str] = weakref.WeakKeyDictionary()
-    owners = {each.label: part.name for part in PARTS for each in part.declare_controllers()}
+    owners = {
+        each.effective_name: part.name for part in PARTS for each in part.declare_controllers()
+    }
 
     def create_known(self: Manager, client: object, *arguments: Any, **options: Any) -> None:
         if isinstance(client, Client):  # tests of faults hand in something else
@@ -84,7 +86,7 @@ def _mark_tasks_of_operators() -> None:
 
     @contextlib.asynccontextmanager
     async def run_marked(self: Manager) -> AsyncIterator[Manager]:
-        names = {owners.get(each.label, "") for each in self.controllers}
+        names = {owners.get(each.effective_name, "") for each in self.controllers}
         is_ours = len(names) == 1 and names != {""} and self in hosts
         token = _acting.set((names.pop(), hosts[self]) if is_ours else None)
         running = run(self)

@@ -7,7 +7,7 @@ from bench.peers.operators import life
 from bench.peers.operators.ours import Widget
 from quarterdeck.apis.core import ConfigMap
 from quarterdeck.meta.identity import Key
-from quarterdeck.runtime import Context, Controller, Lookup, Watch
+from quarterdeck.runtime import Context, Controller, Lister, Watch
 
 
 def build_controller() -> Controller[Widget]:
@@ -25,7 +25,7 @@ async def reconcile(widget: Widget, ctx: Context[Widget]) -> None:
     ctx.status.set(seen=widget.spec.size + (int(bonus.data["size"]) if bonus is not None else 0))
 
 
-def everybody(config: ConfigMap, lookup: Lookup) -> Iterable[Key]:
+def everybody(config: ConfigMap, lookup: Lister) -> Iterable[Key]:
     """All objects beside the configuration they share."""
     if config.metadata.name != BONUS:
         return ()

@@ -180,7 +180,7 @@ def _build_manager(process: _Process, parts: Sequence[Part], pages: _Pages) -> M
         health=pages.health,
         # the API server's certificate: one CA for both
         metrics=build_metrics_page(pages.metrics, settings, own=server.certificate.context),
-        grace_s=_GRACE_S,
+        graceful_shutdown_timeout_s=_GRACE_S,
         clock=process.clock,
         watch_loop=True,
     )

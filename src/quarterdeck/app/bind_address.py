@@ -8,7 +8,7 @@ from quarterdeck.app.errors import SettingError
 from quarterdeck.app.ports import HOST
 from quarterdeck.app.settings import Settings
 from quarterdeck.runtime.endpoints.certificate import CertificateFiles
-from quarterdeck.runtime.endpoints.server import BindAddress, MetricsPage
+from quarterdeck.runtime.endpoints.server import BindAddress, MetricsEndpoint
 
 _ALL_INTERFACES = "0.0.0.0"
 _LOOPBACK = (HOST, "::1", "localhost")
@@ -38,7 +38,7 @@ def parse_bind(
 
 def build_metrics_page(
     bind: BindAddress | None, settings: Settings, *, own: ssl.SSLContext | None = None
-) -> MetricsPage | None:
+) -> MetricsEndpoint | None:
     """How metrics are served; None if they are disabled.
 
     `own` is the TLS context of the embedded API server, used unless a certificate is set.
@@ -54,8 +54,8 @@ def build_metrics_page(
                 f"--metrics-insecure is not allowed on {bind.host}: remove it, or listen on "
                 "loopback with --metrics-bind-address 127.0.0.1:PORT"
             )
-        return MetricsPage(bind, is_insecure=True)
+        return MetricsEndpoint(bind, is_insecure=True)
     if settings.metrics_cert_path is not None:
         files = CertificateFiles.within(settings.metrics_cert_path)
-        return MetricsPage(bind, certificate=files)
-    return MetricsPage(msgspec.structs.replace(bind, tls=own))
+        return MetricsEndpoint(bind, certificate=files)
+    return MetricsEndpoint(msgspec.structs.replace(bind, tls=own))

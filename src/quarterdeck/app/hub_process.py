@@ -24,7 +24,7 @@ from quarterdeck.runtime.observability.logging import get_logger
 if TYPE_CHECKING:
     from quarterdeck.client.config.cluster import ClusterConfig
     from quarterdeck.client.interfaces import Api
-    from quarterdeck.runtime.endpoints.server import Endpoints, MetricsPage
+    from quarterdeck.runtime.endpoints.server import Endpoints, MetricsEndpoint
     from quarterdeck.runtime.observability.logging import Logger
 
 
@@ -111,12 +111,12 @@ def _open_certificate(
     from quarterdeck.runtime.endpoints.certificate import (
         CertificateError,
         CertificateFiles,
-        PageCertificate,
+        EndpointCertificate,
     )
 
     files = CertificateFiles.within(settings.hub_cert_path)
     try:
-        certificate = PageCertificate(files, clock=clock, log=log)
+        certificate = EndpointCertificate(files, clock=clock, log=log)
     except CertificateError as error:
         raise StartError(f"{error} (--hub-cert-path)") from error
     tasks.spawn(certificate.run(), name="hub-certificate")
@@ -124,14 +124,14 @@ def _open_certificate(
 
 
 async def open_metrics(
-    page: "MetricsPage | None", registry: Registry, api: "Api", *, clock: Clock, log: "Logger"
+    page: "MetricsEndpoint | None", registry: Registry, api: "Api", *, clock: Clock, log: "Logger"
 ) -> "Endpoints":
     """Serve metrics to callers that the API server authorizes, unless they are disabled."""
     from quarterdeck.runtime.endpoints.certificate import CertificateError
-    from quarterdeck.runtime.endpoints.health import HealthPages
+    from quarterdeck.runtime.endpoints.health import HealthEndpoints
     from quarterdeck.runtime.endpoints.server import Endpoints
 
-    pages = HealthPages(live={}, ready={}, journals=lambda: [], state=lambda: {})
+    pages = HealthEndpoints(live={}, ready={}, journals=lambda: [], state=lambda: {})
     endpoints = Endpoints(health=None, metrics=page, pages=pages, registry=registry)
     try:
         await endpoints.open(api, clock=clock, rng=random.Random(), log=log)

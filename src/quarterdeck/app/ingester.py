@@ -73,7 +73,7 @@ def add_ingester(
             hub.ingester_problem = "an external ingester requires a shared Redis; set REDIS_URL"
         return address
     if settings.ingester_enabled:
-        host.manager.add_runnable("ingester", run, needs_leader=not hub.is_shared)
+        host.manager.add_runnable("ingester", run, needs_leader_election=not hub.is_shared)
     else:
         hub.ingester_problem = "the ingester is disabled; set INGESTER_ENABLED=true"
     return address

@@ -8,7 +8,7 @@ from quarterdeck.app.errors import SettingError
 from quarterdeck.app.resolution import list_fields
 from quarterdeck.app.settings import Settings
 from quarterdeck.runtime.cache.event import Change, Event
-from quarterdeck.runtime.informer.informer import Informer, Scope
+from quarterdeck.runtime.informer.informer import CacheScope, Informer
 from quarterdeck.runtime.manager.manager import Manager
 from quarterdeck.runtime.observability import logging
 from quarterdeck.runtime.observability.logging import Logger
@@ -32,7 +32,7 @@ def watch_settings(manager: Manager, settings: Settings, *, log: Logger) -> None
     informer = Informer(
         manager.api,
         ConfigMap,
-        scope=Scope(namespaces=(namespace,), fields=f"metadata.name={name}"),
+        scope=CacheScope(namespaces=(namespace,), fields=f"metadata.name={name}"),
         clock=manager.clock,
         rng=random.Random(),
     )
@@ -43,7 +43,7 @@ def watch_settings(manager: Manager, settings: Settings, *, log: Logger) -> None
         apply_settings(data, settings, log=log)
 
     informer.cache.add_handler(on_change)
-    manager.add_runnable("settings", informer.run, needs_leader=False)
+    manager.add_runnable("settings", informer.run, needs_leader_election=False)
 
 
 def apply_settings(data: Mapping[str, str], settings: Settings, *, log: Logger) -> None:

@@ -38,8 +38,8 @@ async def grant_simulators(
     admin: Client, parts: Sequence[Part], running: Sequence[Controller[Any]]
 ) -> None:
     """Apply a role for the running controllers that do not belong to operators."""
-    declared = {each.label for part in parts for each in part.declare_controllers()}
-    others = [each for each in running if each.label not in declared]
+    declared = {each.effective_name for part in parts for each in part.declare_controllers()}
+    others = [each for each in running if each.effective_name not in declared]
     if not others:
         return
     rules = rbac.build_rules(others, leader_election=False)

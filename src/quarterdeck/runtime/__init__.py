@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from quarterdeck.runtime.cache.event import Change, Event
     from quarterdeck.runtime.controller.controller import Controller
     from quarterdeck.runtime.endpoints.certificate import CertificateFiles
-    from quarterdeck.runtime.endpoints.server import BindAddress, MetricsPage
-    from quarterdeck.runtime.informer.informer import Scope
+    from quarterdeck.runtime.endpoints.server import BindAddress, MetricsEndpoint
+    from quarterdeck.runtime.informer.informer import CacheScope
     from quarterdeck.runtime.informer.watch_settings import WatchSettings
     from quarterdeck.runtime.leaderelection.elector import LostLeadership
     from quarterdeck.runtime.leaderelection.timing import LeaseTiming
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         WaitFor,
         Waiting,
     )
-    from quarterdeck.runtime.source.handler import Lookup, Owns, Watch
+    from quarterdeck.runtime.source.handler import Lister, Owns, Watch
     from quarterdeck.runtime.webhooks import (
         ConversionError,
         Denied,
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DONE",
     "BindAddress",
+    "CacheScope",
     "CertificateFiles",
     "Change",
     "Context",
@@ -60,17 +61,16 @@ __all__ = [
     "Finalizer",
     "LeaderElection",
     "LeaseTiming",
+    "Lister",
     "Logger",
-    "Lookup",
     "LostLeadership",
     "Manager",
-    "MetricsPage",
+    "MetricsEndpoint",
     "Owns",
     "Registration",
     "RequeueAfter",
     "Result",
     "Review",
-    "Scope",
     "ServiceReference",
     "Spoke",
     "Stalled",
@@ -88,10 +88,10 @@ _HOMES = {
     "endpoints.certificate": ("CertificateFiles",),
     "reconcile.context": ("Context",),
     "controller.controller": ("Controller",),
-    "endpoints.server": ("BindAddress", "MetricsPage"),
-    "source.handler": ("Lookup", "Owns", "Watch"),
+    "endpoints.server": ("BindAddress", "MetricsEndpoint"),
+    "source.handler": ("Lister", "Owns", "Watch"),
     "reconcile.finalizer": ("Finalizer",),
-    "informer.informer": ("Scope",),
+    "informer.informer": ("CacheScope",),
     "leaderelection.elector": ("LostLeadership",),
     "leaderelection.timing": ("LeaseTiming",),
     "observability.logging": ("Logger", "get_logger"),

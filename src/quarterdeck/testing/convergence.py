@@ -169,7 +169,13 @@ class _Experiment(NamedTuple):
     async def _run_operator(self, cluster: Cluster, agent: str) -> AsyncIterator[Manager]:
         config = ClusterConfig(server=cluster.url, user_agent=agent, timeout_s=2.0)
         async with Client(config) as client:
-            manager = Manager(client, events="off", watch=_QUICK, grace_s=0.0, rng=random.Random(1))
+            manager = Manager(
+                client,
+                events="off",
+                watch=_QUICK,
+                graceful_shutdown_timeout_s=0.0,
+                rng=random.Random(1),
+            )
             for controller in self.controllers():
                 manager.add(controller)
             async with manager.running():

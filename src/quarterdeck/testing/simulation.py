@@ -147,7 +147,13 @@ class World:
     async def start(self, *controllers: Controller[Any]) -> AsyncIterator[Manager]:
         """Run controllers; leaving the block ends them, as a crash does."""
         async with self.connect() as client:
-            manager = Manager(client, events="off", clock=self.clock, rng=self.random, grace_s=0.0)
+            manager = Manager(
+                client,
+                events="off",
+                clock=self.clock,
+                rng=self.random,
+                graceful_shutdown_timeout_s=0.0,
+            )
             for controller in controllers:
                 manager.add(controller)
             async with manager.running():

@@ -90,7 +90,12 @@ async def _create(definitions: Any) -> bool:
 
 def manager(at: Any, **options: Any) -> Manager:
     made = Manager(
-        at.client, name="contract", namespaces=[at.namespace], events="off", grace_s=2, **options
+        at.client,
+        name="contract",
+        namespaces=[at.namespace],
+        events="off",
+        graceful_shutdown_timeout_s=2,
+        **options,
     )
     finalizers = [Finalizer(f"{GROUP}/clean", clean)]
     made.add(Controller(reconcile=reconcile, for_=Plan, owns=[ConfigMap], finalizers=finalizers))
@@ -165,7 +170,11 @@ async def test_lists_and_streaming_lists_fill_the_same_cache(place: Places) -> N
         held = []
         for settings in (WatchSettings(), WatchSettings(watch_list=False, page_size=3)):
             running = Manager(
-                at.client, namespaces=[at.namespace], events="off", watch=settings, grace_s=1
+                at.client,
+                namespaces=[at.namespace],
+                events="off",
+                watch=settings,
+                graceful_shutdown_timeout_s=1,
             )
             cache = running.informers.ensure(Plan).cache
             async with running.running():

@@ -32,9 +32,15 @@ async def reconcile(config, ctx):
 
 async def main():
     async with Client(load_config()) as client:
-        timing = LeaseTiming(lease_s=2.0, renew_s=1.2, retry_s=0.2)
+        timing = LeaseTiming(lease_duration_s=2.0, renew_deadline_s=1.2, retry_period_s=0.2)
         election = LeaderElection("lock", "default", identity=ME, timing=timing)
-        manager = Manager(client, name="copier", election=election, events="off", grace_s=1)
+        manager = Manager(
+            client,
+            name="copier",
+            election=election,
+            events="off",
+            graceful_shutdown_timeout_s=1,
+        )
         manager.add(Controller(reconcile=reconcile, for_=ConfigMap))
         await manager.run()
 

@@ -35,7 +35,13 @@ async def test_api_server_trusts_the_authority_beside_the_certificate(tmp_path: 
     assert webhooks is not None
     webhooks.validate(ConfigMap, allow)
     async with Cluster() as cluster:
-        manager = Manager(cluster.client, name="test", events="off", webhooks=webhooks, grace_s=1)
+        manager = Manager(
+            cluster.client,
+            name="test",
+            events="off",
+            webhooks=webhooks,
+            graceful_shutdown_timeout_s=1,
+        )
         async with manager.running():
             path = ResourcePath("admissionregistration.k8s.io", "v1", KIND, name=REGISTRATION)
             stored = json.decode(await cluster.client.raw.get(path))

@@ -152,7 +152,7 @@ async def test_a_reconciler_keeps_unknown_fields_too() -> None:
     async with Cluster() as cluster:
         client = cluster.client
         await launch(client)
-        manager = Manager(client, events="off", grace_s=1)
+        manager = Manager(client, events="off", graceful_shutdown_timeout_s=1)
         manager.add(Controller(reconcile=reconcile, for_=Boat, ready=None))
         async with manager.running():
 
@@ -210,7 +210,9 @@ async def test_many_clusters_live_in_one_process() -> None:
 
         managers = []
         for number, cluster in enumerate(clusters[1:], 1):
-            manager = Manager(cluster.client, name=f"m{number}", events="off", grace_s=1)
+            manager = Manager(
+                cluster.client, name=f"m{number}", events="off", graceful_shutdown_timeout_s=1
+            )
             manager.add(Controller(reconcile=collecting(f"cluster{number}"), for_=ConfigMap))
             managers.append(await stack.enter_async_context(manager.running()))
             metadata = ObjectMeta(name="same", namespace="default", labels={"role": "report"})

@@ -152,7 +152,7 @@ async def test_a_reconcile_over_its_time_limit_is_cut_and_counted() -> None:
             await asyncio.Event().wait()
 
     async with world() as at:
-        manager = at.manager(Controller(reconcile=reconcile, for_=Widget, time_limit_s=0.05))
+        manager = at.manager(Controller(reconcile=reconcile, for_=Widget, reconcile_timeout_s=0.05))
         async with manager.running():
             await at.create()
             await at.becomes(lambda w: reason(w) == "Reconciled")
@@ -306,10 +306,10 @@ async def test_watches_map_changes_of_other_kinds() -> None:
         shared = await ctx.find(ConfigMap, "shared")
         ctx.status.set(seen=int(shared.data["size"]) if shared else 0)
 
-    def everybody(config: ConfigMap, lookup: Any) -> list[Key]:
+    def everybody(config: ConfigMap, lister: Any) -> list[Key]:
         if config.metadata.name != "shared":
             return []
-        return [widget.key for widget in lookup.list(Widget)]
+        return [widget.key for widget in lister.list(Widget)]
 
     controller = Controller(
         reconcile=reconcile, for_=Widget, watches=[Watch(ConfigMap, to=everybody)]

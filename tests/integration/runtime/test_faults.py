@@ -111,10 +111,19 @@ async def operating(
     """A mirror that works on the cluster through `config`, or as everybody else."""
     async with Client(config or ClusterConfig(server=cluster.url, **OPERATOR)) as client:
         manager = Manager(
-            client, watch=QUICK, events="off", rng=random.Random(1), grace_s=1, **options
+            client,
+            watch=QUICK,
+            events="off",
+            rng=random.Random(1),
+            graceful_shutdown_timeout_s=1,
+            **options,
         )
         controller = Controller(
-            reconcile=mirror, for_=ConfigMap, owns=[ConfigMap], limiter=None, time_limit_s=5
+            reconcile=mirror,
+            for_=ConfigMap,
+            owns=[ConfigMap],
+            rate_limiter=None,
+            reconcile_timeout_s=5,
         )
         manager.add(controller)
         world = World(cluster.client, manager)
@@ -251,7 +260,7 @@ async def test_a_definition_deleted_and_created_again_brings_new_objects(
         client = cluster.client
         definitions = client.resource(CRDS)
         await definitions.create(crd.build_manifest([Gadget]))
-        manager = Manager(client, watch=QUICK, events="off", grace_s=1)
+        manager = Manager(client, watch=QUICK, events="off", graceful_shutdown_timeout_s=1)
         manager.add(Controller(reconcile=reconcile, for_=Gadget, on_deleted=forget))
         async with manager.running():
             first = await create(1)
@@ -284,7 +293,7 @@ async def test_a_quick_successor_of_one_name_is_told_as_gone_first() -> None:
 
     async with Cluster() as cluster:
         client = cluster.client
-        manager = Manager(client, watch=QUICK, events="off", grace_s=1)
+        manager = Manager(client, watch=QUICK, events="off", graceful_shutdown_timeout_s=1)
         manager.add(Controller(reconcile=reconcile, for_=ConfigMap, on_deleted=forget))
         async with manager.running():
             at = World(client, manager)

@@ -15,7 +15,7 @@ from quarterdeck.kit.clock import SystemClock
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import ObjectMeta, encode, replace
 from quarterdeck.runtime.cache.cache import Cache
-from quarterdeck.runtime.informer.informer import Informer, Scope
+from quarterdeck.runtime.informer.informer import CacheScope, Informer
 
 
 def secret(name: str) -> Secret:
@@ -26,7 +26,11 @@ def secret(name: str) -> Secret:
 async def filled(client: Client, fields: str) -> AsyncIterator[Cache[Secret]]:
     """A cache that has been filled, and whose watch has ended: only own writes change it."""
     informer = Informer(
-        client.raw, Secret, scope=Scope(fields=fields), clock=SystemClock(), rng=random.Random(1)
+        client.raw,
+        Secret,
+        scope=CacheScope(fields=fields),
+        clock=SystemClock(),
+        rng=random.Random(1),
     )
     running = asyncio.create_task(informer.run())
     await informer.wait_for_cache_sync()

@@ -54,7 +54,9 @@ async def racing(race: Race, *finalizers: str) -> AsyncIterator[World]:
         api = InterceptingApi(
             client.raw, [Intercept("patch", interfere, resource="configmaps", times=1)]
         )
-        manager = Manager(Client.from_api(api, client.config), events="off", grace_s=2)
+        manager = Manager(
+            Client.from_api(api, client.config), events="off", graceful_shutdown_timeout_s=2
+        )
         world = World(client)
         only_a = Controller(
             reconcile=world.reconcile,
@@ -127,7 +129,7 @@ async def test_a_finalizer_that_somebody_removed_is_not_missed() -> None:
     log: list[str] = []
     async with Cluster() as cluster:
         client = cluster.client
-        manager = Manager(client, events="off", grace_s=2)
+        manager = Manager(client, events="off", graceful_shutdown_timeout_s=2)
         manager.add(
             Controller(
                 reconcile=reconcile,

@@ -42,7 +42,7 @@ QUICK = WatchSettings(
     silence_s=0.5,
     initial_events_s=0.5,
 )
-ENDLESS = LeaseTiming(lease_s=3e6, renew_s=2e6, retry_s=1.0)
+ENDLESS = LeaseTiming(lease_duration_s=3e6, renew_deadline_s=2e6, retry_period_s=1.0)
 """A lease that only its release ends, however far a test advances the clock."""
 
 
@@ -90,7 +90,7 @@ async def test_pages_tell_health_readiness_and_why() -> None:
     async with clients() as [client]:
         manager = Manager(client, name="m", health=BindAddress())
         manager.add(mirroring())
-        manager.add_live_check("disk", lambda: "full" if broken else "")
+        manager.add_healthz_check("disk", lambda: "full" if broken else "")
         broken = False
         async with manager.running():
             await source(client, "a", "hello")
@@ -124,7 +124,7 @@ async def test_a_standby_takes_over_at_once_when_the_leader_leaves() -> None:
             manager.add(mirroring())
 
         async def took_over() -> bool:
-            await clock.advance(ENDLESS.retry_s)
+            await clock.advance(ENDLESS.retry_period_s)
             return second.is_leader
 
         async with contextlib.AsyncExitStack() as leading:
@@ -228,8 +228,10 @@ async def test_the_declared_permissions_cover_what_was_used() -> None:
 async def test_faults_delay_but_lose_nothing(rules: Any) -> None:
     async with clients() as [client]:
         faulty = Client.from_api(InterceptingApi(client.raw, rules()), client.config)
-        manager = Manager(faulty, watch=QUICK, events="off", rng=random.Random(1), grace_s=1)
-        manager.add(mirroring(limiter=None, time_limit_s=5))
+        manager = Manager(
+            faulty, watch=QUICK, events="off", rng=random.Random(1), graceful_shutdown_timeout_s=1
+        )
+        manager.add(mirroring(rate_limiter=None, reconcile_timeout_s=5))
         async with manager.running():
             for number in range(8):
                 await source(client, f"s{number}", "one")
@@ -259,7 +261,7 @@ async def test_caches_follow_a_server_that_restarts_empty() -> None:
         port = int(first.url.rsplit(":", 1)[1])
         config = load_config(first.kubeconfig)
         client = await stack.enter_async_context(Client(config))
-        manager = Manager(client, watch=QUICK, events="off", grace_s=1)
+        manager = Manager(client, watch=QUICK, events="off", graceful_shutdown_timeout_s=1)
         manager.add(mirroring())
         await stack.enter_async_context(manager.running())
         for number in range(20):  # a longer history than the next server's
@@ -304,13 +306,13 @@ async def test_a_refused_lease_is_named_in_log_and_readiness(
             for text in (b"lease shop/mirror", b"403", b"may not create", b"--lease-namespace"):
                 assert text in body
             for _ in range(3):
-                await clock.advance(3 * ENDLESS.retry_s)
+                await clock.advance(3 * ENDLESS.retry_period_s)
             assert len([r for r in caplog.records if "lease refused" in r.getMessage()]) == 1
             await client.create(Namespace(metadata=ObjectMeta(name="shop")))
             allowed.append(True)
 
             async def leads() -> bool:
-                await clock.advance(3 * ENDLESS.retry_s)
+                await clock.advance(3 * ENDLESS.retry_period_s)
                 return manager.is_leader
 
             await eventually(leads)

@@ -134,7 +134,7 @@ async def test_reads_are_never_older_than_own_writes(seed: int) -> None:
             Client.from_api(api, eye.config),
             watch=WatchSettings(watch_list=False),
             events="off",
-            grace_s=2,
+            graceful_shutdown_timeout_s=2,
         )
         controller = Controller(
             reconcile=scribbler(history, rng), for_=ConfigMap, workers=6, ready=None

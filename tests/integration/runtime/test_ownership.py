@@ -45,12 +45,16 @@ def config_map(name: str) -> ConfigMap:
 async def test_a_controller_that_needs_no_leader_works_while_another_replica_leads() -> None:
     done: dict[str, asyncio.Event] = {name: asyncio.Event() for name in ("free", "led")}
 
-    def build(name: str, *, needs_leader: bool) -> Controller[ConfigMap]:
+    def build(name: str, *, needs_leader_election: bool) -> Controller[ConfigMap]:
         async def reconcile(obj: ConfigMap, ctx: Context[ConfigMap]) -> None:
             done[name].set()
 
         return Controller(
-            reconcile=reconcile, for_=ConfigMap, name=name, ready=None, needs_leader=needs_leader
+            reconcile=reconcile,
+            for_=ConfigMap,
+            name=name,
+            ready=None,
+            needs_leader_election=needs_leader_election,
         )
 
     async with Cluster() as cluster:
@@ -59,8 +63,8 @@ async def test_a_controller_that_needs_no_leader_works_while_another_replica_lea
         await cluster.client.create(Lease(metadata=metadata, spec=held))
         await cluster.client.create(config_map("a"))
         manager = Manager(cluster.client, election=LeaderElection("lock", "default"))
-        manager.add(build("free", needs_leader=False))
-        manager.add(build("led", needs_leader=True))
+        manager.add(build("free", needs_leader_election=False))
+        manager.add(build("led", needs_leader_election=True))
         async with manager.running():
             await done["free"].wait()
             assert not manager.is_leader

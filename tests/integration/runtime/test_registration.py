@@ -84,7 +84,9 @@ def no_passwords(review: Review[ConfigMap]) -> None:
 
 @contextlib.asynccontextmanager
 async def managing(cluster: Cluster, webhooks: Webhooks) -> AsyncIterator[Manager]:
-    manager = Manager(cluster.client, name="doors", events="off", webhooks=webhooks, grace_s=1)
+    manager = Manager(
+        cluster.client, name="doors", events="off", webhooks=webhooks, graceful_shutdown_timeout_s=1
+    )
     async with manager.running():
         yield manager
 
@@ -204,7 +206,12 @@ async def managing_by_hand(
 ) -> AsyncIterator[Manager]:
     """A manager whose time is the test's: the server and its connections keep their own."""
     manager = Manager(
-        cluster.client, name="doors", events="off", webhooks=webhooks, grace_s=1, clock=clock
+        cluster.client,
+        name="doors",
+        events="off",
+        webhooks=webhooks,
+        graceful_shutdown_timeout_s=1,
+        clock=clock,
     )
     async with manager.running():
         yield manager

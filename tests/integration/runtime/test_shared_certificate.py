@@ -62,7 +62,11 @@ async def test_the_api_server_trusts_every_replica() -> None:
     async with Cluster() as cluster, contextlib.AsyncExitStack() as stack:
         for number, each in enumerate(replicas):
             manager = Manager(
-                cluster.client, name=f"replica-{number}", events="off", webhooks=each, grace_s=1
+                cluster.client,
+                name=f"replica-{number}",
+                events="off",
+                webhooks=each,
+                graceful_shutdown_timeout_s=1,
             )
             await stack.enter_async_context(manager.running())
         assert replicas[0].ca_bundle == replicas[1].ca_bundle

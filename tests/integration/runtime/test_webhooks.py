@@ -53,7 +53,13 @@ async def ask(webhooks: Webhooks, body: bytes, trusted: bytes) -> dict[str, Any]
 @contextlib.asynccontextmanager
 async def serving(webhooks: Webhooks, **options: Any) -> AsyncIterator[Manager]:
     async with Cluster() as cluster:
-        manager = Manager(cluster.client, events="off", webhooks=webhooks, grace_s=1, **options)
+        manager = Manager(
+            cluster.client,
+            events="off",
+            webhooks=webhooks,
+            graceful_shutdown_timeout_s=1,
+            **options,
+        )
         async with manager.running():
             yield manager
 

@@ -113,7 +113,7 @@ def test_a_wrong_result_names_the_right_ones() -> None:
     ("given", "words"),
     [
         ({"workers": 0}, "workers must be at least 1, got 0"),
-        ({"time_limit_s": 0.0}, "time_limit_s must be positive, got 0.0"),
+        ({"reconcile_timeout_s": 0.0}, "reconcile_timeout_s must be positive, got 0.0"),
         ({"resync_s": 0.0}, "resync_s must be positive or None, got 0.0"),
     ],
 )

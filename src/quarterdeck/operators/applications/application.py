@@ -20,7 +20,7 @@ from quarterdeck.operators.applications.observed import (
     assess_job,
     find_pod_problem,
 )
-from quarterdeck.runtime import Context, Controller, Finalizer, Lookup, Manager, Scope, Stalled
+from quarterdeck.runtime import CacheScope, Context, Controller, Finalizer, Lister, Manager, Stalled
 from quarterdeck.runtime import Watch as Watches
 from quarterdeck.runtime.cache.event import Change, Event
 from quarterdeck.wire.status import Conflict, NotFound
@@ -32,10 +32,10 @@ _BY_APPLICATION = "application"
 
 def register(manager: Manager, *, namespaces: Sequence[str] = (), workers: int = 8) -> None:
     """Run the operator in a manager. Only objects with our label are cached."""
-    scope = Scope(namespaces=tuple(namespaces), labels=plan.LABEL)
+    scope = CacheScope(namespaces=tuple(namespaces), labels=plan.LABEL)
     for kind in CHILDREN:
-        manager.set_scope(kind, scope)
-    manager.set_scope(Pod, scope)
+        manager.set_cache_scope(kind, scope)
+    manager.set_cache_scope(Pod, scope)
     manager.add(build_controller(workers=workers))
 
 
@@ -180,15 +180,15 @@ def _find_application(pod: Pod) -> Sequence[str]:
     return (f"{pod.metadata.namespace}/{value}",) if value else ()
 
 
-def find_applications(pod: Pod, lookup: Lookup) -> Iterable[Key]:
+def find_applications(pod: Pod, lister: Lister) -> Iterable[Key]:
     """The application of a pod; a long name is shortened in its label."""
     value, namespace = pod.metadata.labels.get(plan.LABEL, ""), pod.metadata.namespace
     if not value:
         return
-    if lookup.get(Application, Key(namespace, value)) is not None:
+    if lister.get(Application, Key(namespace, value)) is not None:
         yield Key(namespace, value)
         return
-    for app in lookup.list(Application, namespace=namespace):
+    for app in lister.list(Application, namespace=namespace):
         if plan.build_label_value(app.metadata.name) == value:
             yield app.key
 

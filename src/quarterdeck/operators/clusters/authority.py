@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from quarterdeck.apis.core.config import ConfigMap
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
-from quarterdeck.runtime import Scope
+from quarterdeck.runtime import CacheScope
 
 
 class AuthorityMap(Object, frozen=True, kw_only=True):
@@ -15,8 +15,8 @@ class AuthorityMap(Object, frozen=True, kw_only=True):
     data: Mapping[str, str] = {}
 
 
-def build_scope(key: Key | None) -> Scope:
+def build_scope(key: Key | None) -> CacheScope:
     """Watch this ConfigMap and no other; without a key, one that cannot exist."""
     if key is None:
-        return Scope(fields="metadata.name=-")
-    return Scope(namespaces=(key.namespace,), fields=f"metadata.name={key.name}")
+        return CacheScope(fields="metadata.name=-")
+    return CacheScope(namespaces=(key.namespace,), fields=f"metadata.name={key.name}")

@@ -22,12 +22,12 @@ from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 from quarterdeck.operators.clusters.conditions import Reason
 from quarterdeck.operators.clusters.failures import CredentialsUnavailable
-from quarterdeck.runtime import Scope
+from quarterdeck.runtime import CacheScope
 
 TOKEN = "token"
 AUTHORITY = "ca.crt"
 KUBECONFIG = "kubeconfig"
-HEADS_ONLY = Scope(form=Form.METADATA)
+HEADS_ONLY = CacheScope(form=Form.METADATA)
 _CONNECTIONS = 2
 """Connections to one cluster; few, because a TLS connection has a buffer of 256 KB."""
 _MAX_BODY = 64 * 1024 * 1024

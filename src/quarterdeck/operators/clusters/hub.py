@@ -19,7 +19,7 @@ from quarterdeck.operators.clusters.metrics import HubMetrics
 from quarterdeck.operators.clusters.options import HubOptions
 from quarterdeck.operators.clusters.plan import Since
 from quarterdeck.operators.clusters.pool import ClientPool
-from quarterdeck.runtime import Lookup
+from quarterdeck.runtime import Lister
 from quarterdeck.runtime.sharding.ownership import Ownership, OwnsAll
 
 PUSH = "push"
@@ -110,7 +110,7 @@ class Hub:
         """The ownership that limits the controllers; None without sharding."""
         return self.ownership if self.is_shared else None
 
-    def note_push(self, connection: ClusterConnection, _: Lookup) -> tuple[Key, ...]:
+    def note_push(self, connection: ClusterConnection, _: Lister) -> tuple[Key, ...]:
         """Start the ingester for a cluster in push mode, also in replicas that do not own it."""
         if self.is_shared and connection.spec.collection_mode == PUSH:
             self.push_wanted.set()

@@ -43,8 +43,8 @@ from quarterdeck.operators.clusters.pool import ClientPool, MakeClient
 from quarterdeck.operators.clusters.ports import Registry
 from quarterdeck.operators.clusters.registry_connection import Registries
 from quarterdeck.operators.clusters.sharing import Shared, add_sharder
-from quarterdeck.runtime import Controller, Event, Finalizer, Lookup, Manager, Watch
-from quarterdeck.runtime.queue.rate_limiter import ItemExponentialRateLimiter
+from quarterdeck.runtime import Controller, Event, Finalizer, Lister, Manager, Watch
+from quarterdeck.runtime.queue.rate_limiter import ItemExponentialFailureRateLimiter
 from quarterdeck.runtime.source.predicate import generation_changed
 
 BY_SECRET = "secret"
@@ -81,8 +81,10 @@ def register(
     )
     if shared is not None:
         hub.share(add_sharder(manager, shared.group, identity=shared.identity))
-    manager.set_scope(SecretHead, msgspec.structs.replace(HEADS_ONLY, namespaces=tuple(namespaces)))
-    manager.set_scope(AuthorityMap, build_scope(hub.options.collector.authority_map))
+    manager.set_cache_scope(
+        SecretHead, msgspec.structs.replace(HEADS_ONLY, namespaces=tuple(namespaces))
+    )
+    manager.set_cache_scope(AuthorityMap, build_scope(hub.options.collector.authority_map))
     sources = Sources(hub)
     for each in _build_controllers(hub, sources, registry or DockerRegistry()):
         manager.add(each)
@@ -96,7 +98,7 @@ def register(
             tasks.spawn(sources.run(), name="collections")
             await tasks.wait_failed()
 
-    manager.add_runnable("hub", run, needs_leader=shared is None)
+    manager.add_runnable("hub", run, needs_leader_election=shared is None)
     return hub
 
 
@@ -171,10 +173,10 @@ def build_cluster_controller(hub: Hub) -> Controller[ClusterConnection]:
         on_error=cluster_connection.report_error,
         ready=None,
         conditions=CLUSTER_TYPES,
-        needs_leader=not hub.is_shared,
+        needs_leader_election=not hub.is_shared,
         ownership=hub.find_ownership(),
         workers=hub.options.workers,
-        limiter=lambda: ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
+        rate_limiter=lambda: ItemExponentialFailureRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
     )
 
 
@@ -189,10 +191,10 @@ def build_registry_controller(hub: Hub, registry: Registry) -> Controller[Regist
         finalizers=(Finalizer(FINALIZER, registries.delete),),
         ready=None,
         conditions=REGISTRY_TYPES,
-        needs_leader=not hub.is_shared,
+        needs_leader_election=not hub.is_shared,
         ownership=hub.find_ownership(),
         workers=REGISTRY_WORKERS,
-        limiter=lambda: ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
+        rate_limiter=lambda: ItemExponentialFailureRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
     )
 
 
@@ -207,10 +209,10 @@ def build_source_controller(hub: Hub, sources: Sources) -> Controller[MetricSour
         on_error=source_report.report_error,
         ready=None,
         conditions=SOURCE_TYPES,
-        needs_leader=not hub.is_shared,
+        needs_leader_election=not hub.is_shared,
         workers=SOURCE_WORKERS,
-        time_limit_s=_SOURCE_LIMIT_S,
-        limiter=lambda: ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
+        reconcile_timeout_s=_SOURCE_LIMIT_S,
+        rate_limiter=lambda: ItemExponentialFailureRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
     )
 
 
@@ -224,51 +226,51 @@ def build_policy_controller(hub: Hub) -> Controller[MonitorAccessPolicy]:
         finalizers=(Finalizer(FINALIZER, policies.delete),),
         ready=None,
         conditions=(READY, STORED),
-        needs_leader=not hub.is_shared,
+        needs_leader_election=not hub.is_shared,
         ownership=hub.find_ownership(),
         workers=2,
-        limiter=lambda: ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
+        rate_limiter=lambda: ItemExponentialFailureRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
     )
 
 
 # --- mapping functions of the watches
 
 
-def map_secret_to_clusters(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
+def map_secret_to_clusters(head: SecretHead, lister: Lister) -> Iterable[Key]:
     """Map a Secret to the connections whose credentials it has."""
-    for each in lookup.list(ClusterConnection, index=(BY_SECRET, str(head.key))):
+    for each in lister.list(ClusterConnection, index=(BY_SECRET, str(head.key))):
         yield each.key
 
 
-def map_connection_to_namesakes(connection: ClusterConnection, lookup: Lookup) -> Iterable[Key]:
+def map_connection_to_namesakes(connection: ClusterConnection, lister: Lister) -> Iterable[Key]:
     """Map a connection to the others of its name: the next one gets the name when it is gone."""
-    for each in lookup.list(ClusterConnection, index=(BY_NAME, connection.metadata.name)):
+    for each in lister.list(ClusterConnection, index=(BY_NAME, connection.metadata.name)):
         if each.key != connection.key:
             yield each.key
 
 
-def list_pushed_clusters(_: AuthorityMap | MetricSource, lookup: Lookup) -> Iterable[Key]:
+def list_pushed_clusters(_: AuthorityMap | MetricSource, lister: Lister) -> Iterable[Key]:
     """The clusters in push mode: their collectors need the new CA or the new permissions."""
-    for each in lookup.list(ClusterConnection):
+    for each in lister.list(ClusterConnection):
         if each.spec.collection_mode == PUSH:
             yield each.key
 
 
-def map_secret_to_registries(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
+def map_secret_to_registries(head: SecretHead, lister: Lister) -> Iterable[Key]:
     """Map a Secret to the registries whose credentials it has."""
-    for each in lookup.list(RegistryConnection, index=(BY_SECRET, str(head.key))):
+    for each in lister.list(RegistryConnection, index=(BY_SECRET, str(head.key))):
         yield each.key
 
 
-def list_sources(_: ClusterConnection, lookup: Lookup) -> Iterable[Key]:
+def list_sources(_: ClusterConnection, lister: Lister) -> Iterable[Key]:
     """List every MetricSource, when a cluster was connected or lost."""
-    for each in lookup.list(MetricSource):
+    for each in lister.list(MetricSource):
         yield each.key
 
 
-def list_policies(_: MetricSource, lookup: Lookup) -> Iterable[Key]:
+def list_policies(_: MetricSource, lister: Lister) -> Iterable[Key]:
     """Every policy, when a MetricSource changed: warnings depend on its type and fields."""
-    for each in lookup.list(MonitorAccessPolicy):
+    for each in lister.list(MonitorAccessPolicy):
         yield each.key
 
 

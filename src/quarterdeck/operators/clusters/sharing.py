@@ -51,8 +51,8 @@ def add_sharder(manager: Manager, group: Group, *, identity: str) -> Sharder:
         log=get_logger("clusters"),
         on_change=wake,
     )
-    manager.add_runnable("shards", sharder.run, needs_leader=False)
-    manager.add_ready_check("shards", sharder.check)
+    manager.add_runnable("shards", sharder.run, needs_leader_election=False)
+    manager.add_readyz_check("shards", sharder.check)
     registry = manager.metrics.registry
     shards = registry.gauge("clusterpulse_hub_shards", "Shards of clusters owned by this replica")
     members = registry.gauge("clusterpulse_hub_members", "Replicas that share the clusters")

@@ -51,8 +51,8 @@ from quarterdeck.operators.experiments.ports import (
 )
 from quarterdeck.operators.experiments.run import Environment
 from quarterdeck.operators.experiments.settings import Settings
-from quarterdeck.runtime import Controller, Finalizer, Lookup, Manager, Scope, Watch
-from quarterdeck.runtime.queue.rate_limiter import ItemExponentialRateLimiter
+from quarterdeck.runtime import CacheScope, Controller, Finalizer, Lister, Manager, Watch
+from quarterdeck.runtime.queue.rate_limiter import ItemExponentialFailureRateLimiter
 
 DEFAULTS = Settings()
 BY_PHASE = "phase"
@@ -96,22 +96,25 @@ def register(
     )
     labeled = (*request_kinds(environment.adapters), *OTHERS)
     for kind in labeled:
-        manager.set_scope(kind, Scope(labels=naming.SELECTOR, is_optional=True))
+        manager.set_cache_scope(kind, CacheScope(labels=naming.SELECTOR, is_optional=True))
     for kind in HEADS:
-        manager.set_scope(kind, Scope(labels=naming.SELECTOR, form=Form.METADATA))
-    manager.set_scope(
-        CrossplaneSecretHead, Scope(fields=f"type={CROSSPLANE_SECRET_TYPE}", form=Form.METADATA)
+        manager.set_cache_scope(kind, CacheScope(labels=naming.SELECTOR, form=Form.METADATA))
+    manager.set_cache_scope(
+        CrossplaneSecretHead,
+        CacheScope(fields=f"type={CROSSPLANE_SECRET_TYPE}", form=Form.METADATA),
     )
-    manager.set_scope(CapiSecretHead, Scope(fields=f"type={CAPI_SECRET_TYPE}", form=Form.METADATA))
+    manager.set_cache_scope(
+        CapiSecretHead, CacheScope(fields=f"type={CAPI_SECRET_TYPE}", form=Form.METADATA)
+    )
     for kind in (WorkflowTemplate, ClusterWorkflowTemplate):
-        manager.set_scope(kind, Scope(form=Form.FULL, is_optional=True))
+        manager.set_cache_scope(kind, CacheScope(form=Form.FULL, is_optional=True))
     manager.add(build_experiment_controller(environment, workers=workers))
     manager.add(build_component_controller())
-    lookup, clock = manager.informers, manager.clock
+    lister, clock = manager.informers, manager.clock
     manager.metrics.registry.add_collector(
         lambda: metrics.refresh(
-            lookup.list(Experiment),
-            [obj for kind in (*labeled, *HEADS) for obj in lookup.list(kind)],
+            lister.list(Experiment),
+            [obj for kind in (*labeled, *HEADS) for obj in lister.list(kind)],
             now=clock.now(),
         )
     )
@@ -147,7 +150,7 @@ def build_experiment_controller(
         ready=None,
         conditions=TYPES,
         workers=workers,
-        limiter=lambda: ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
+        rate_limiter=lambda: ItemExponentialFailureRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
     )
 
 
@@ -186,28 +189,28 @@ class _NoTargets:
 # --- mapping functions of the watches
 
 
-def map_to_experiment(obj: Object, lookup: Lookup) -> Iterable[Key]:
+def map_to_experiment(obj: Object, lister: Lister) -> Iterable[Key]:
     """The experiment that an object's labels name."""
     key = get_experiment_key(obj)
     return (key,) if key is not None else ()
 
 
-def map_secret_to_experiments(head: Object, lookup: Lookup) -> Iterable[Key]:
+def map_secret_to_experiments(head: Object, lister: Lister) -> Iterable[Key]:
     """The experiments whose cluster's kubeconfig is or will be in a Secret."""
-    for experiment in lookup.list(Experiment, index=(BY_SECRET, str(head.key))):
+    for experiment in lister.list(Experiment, index=(BY_SECRET, str(head.key))):
         yield experiment.key
 
 
-def map_component_to_experiments(component: Component, lookup: Lookup) -> Iterable[Key]:
+def map_component_to_experiments(component: Component, lister: Lister) -> Iterable[Key]:
     """The experiments that may wait for a component."""
-    for experiment in lookup.list(Experiment, index=(BY_PHASE, "Pending")):
+    for experiment in lister.list(Experiment, index=(BY_PHASE, "Pending")):
         yield experiment.key
 
 
-def map_template_to_experiments(template: Object, lookup: Lookup) -> Iterable[Key]:
+def map_template_to_experiments(template: Object, lister: Lister) -> Iterable[Key]:
     """The experiments that may wait for a workflow template."""
     for phase in ("Ready", "Running"):
-        for experiment in lookup.list(Experiment, index=(BY_PHASE, phase)):
+        for experiment in lister.list(Experiment, index=(BY_PHASE, phase)):
             yield experiment.key
 
 

@@ -60,13 +60,13 @@ from quarterdeck.runtime import (
     Context,
     Controller,
     Finalizer,
-    Lookup,
+    Lister,
     Owns,
     Stalled,
     Waiting,
     Watch,
 )
-from quarterdeck.runtime.queue.rate_limiter import ItemExponentialRateLimiter
+from quarterdeck.runtime.queue.rate_limiter import ItemExponentialFailureRateLimiter
 
 FIRST_RETRY_S = 0.5
 LAST_RETRY_S = 300.0
@@ -104,7 +104,7 @@ def build_cluster_controller(clusters: Clusters) -> Controller[HypervisorCluster
         conditions=CLUSTER_TYPES,
         field_manager=FIELD_MANAGER,
         workers=4,
-        limiter=_build_limiter,
+        rate_limiter=_build_limiter,
     )
 
 
@@ -123,7 +123,7 @@ def build_template_controller(templates: Templates) -> Controller[HypervisorMach
         conditions=TEMPLATE_TYPES,
         field_manager=FIELD_MANAGER,
         workers=4,
-        limiter=_build_limiter,
+        rate_limiter=_build_limiter,
     )
 
 
@@ -142,13 +142,13 @@ def build_claim_controller(machines: Machines, *, claims: Any) -> Controller[Mac
     async def forget(key: Key) -> None:
         machines.expected_machines.drop(key)
 
-    def map_record_to_claims(record: ConfigRecord, lookup: Lookup) -> Iterable[Key]:
+    def map_record_to_claims(record: ConfigRecord, lister: Lister) -> Iterable[Key]:
         """Load the feature flags, and map a record of jobs to the claims that wait for a job."""
-        machines.features.load(lookup.list(ConfigRecord))
+        machines.features.load(lister.list(ConfigRecord))
         pool = record.metadata.labels.get(POOL_LABEL, "")
         if record.purpose == JOBS and pool:
             value = f"{record.metadata.namespace}/{pool}"
-            for claim in lookup.list(MachineClaim, index=(BY_POOL, value)):
+            for claim in lister.list(MachineClaim, index=(BY_POOL, value)):
                 if claim.is_deleting:
                     yield claim.key
 
@@ -173,7 +173,7 @@ def build_claim_controller(machines: Machines, *, claims: Any) -> Controller[Mac
         conditions=CLAIM_TYPES,
         field_manager=FIELD_MANAGER,
         workers=CLAIM_WORKERS,
-        limiter=_build_limiter,
+        rate_limiter=_build_limiter,
     )
 
 
@@ -193,7 +193,7 @@ def build_fleet_controller(machines: Machines) -> Controller[Fleet]:
         conditions=FLEET_TYPES,
         field_manager=FIELD_MANAGER,
         workers=8,
-        limiter=_build_limiter,
+        rate_limiter=_build_limiter,
     )
 
 
@@ -210,7 +210,7 @@ def build_pool_controller(machines: Machines) -> Controller[RunnerPool]:
         conditions=POOL_TYPES,
         field_manager=FIELD_MANAGER,
         workers=8,
-        limiter=_build_limiter,
+        rate_limiter=_build_limiter,
     )
 
 
@@ -230,5 +230,5 @@ def report_stalled(ctx: Context[Fleet], error: Exception) -> None:
         report_condition(ctx, PROGRESSING, FALSE, Reason(error.reason), error.message)
 
 
-def _build_limiter() -> ItemExponentialRateLimiter:
-    return ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S)
+def _build_limiter() -> ItemExponentialFailureRateLimiter:
+    return ItemExponentialFailureRateLimiter(FIRST_RETRY_S, LAST_RETRY_S)

@@ -14,46 +14,46 @@ from quarterdeck.meta.identity import Key
 from quarterdeck.operators.machines.conditions import HEALTHY, READY
 from quarterdeck.operators.machines.records import SecretHead
 from quarterdeck.operators.machines.references import list_secrets
-from quarterdeck.runtime import Change, Event, Lookup
+from quarterdeck.runtime import Change, Event, Lister
 
 BY_TEMPLATE = "machine-template"
 BY_CLUSTER = "hypervisor-cluster"
 BY_POOL = "runner-pool"
 
 
-def map_secret_to_clusters(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
+def map_secret_to_clusters(head: SecretHead, lister: Lister) -> Iterable[Key]:
     """Map a Secret to the clusters whose credentials it has."""
-    for cluster in lookup.list(HypervisorCluster, namespace=head.metadata.namespace):
+    for cluster in lister.list(HypervisorCluster, namespace=head.metadata.namespace):
         if head.metadata.name in list_secrets(cluster):
             yield cluster.key
 
 
-def map_secret_to_pools(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
+def map_secret_to_pools(head: SecretHead, lister: Lister) -> Iterable[Key]:
     """Map a Secret to the runner pools whose deliveries it signs."""
-    for pool in lookup.list(RunnerPool, namespace=head.metadata.namespace):
+    for pool in lister.list(RunnerPool, namespace=head.metadata.namespace):
         webhook = pool.spec.webhook
         reference = webhook.secret_ref if webhook is not None else None
         if reference is not None and reference.name == head.metadata.name:
             yield pool.key
 
 
-def map_cluster_to_templates(cluster: HypervisorCluster, lookup: Lookup) -> Iterable[Key]:
+def map_cluster_to_templates(cluster: HypervisorCluster, lister: Lister) -> Iterable[Key]:
     """Map a cluster to its templates."""
     index = (BY_CLUSTER, str(cluster.key))
-    return [each.key for each in lookup.list(HypervisorMachineTemplate, index=index)]
+    return [each.key for each in lister.list(HypervisorMachineTemplate, index=index)]
 
 
-def map_template_to_claims(template: HypervisorMachineTemplate, lookup: Lookup) -> Iterable[Key]:
+def map_template_to_claims(template: HypervisorMachineTemplate, lister: Lister) -> Iterable[Key]:
     """Map a template to the claims that wait for it."""
-    for claim in lookup.list(MachineClaim, index=(BY_TEMPLATE, str(template.key))):
+    for claim in lister.list(MachineClaim, index=(BY_TEMPLATE, str(template.key))):
         if claim.status.phase in (None, "Pending"):
             yield claim.key
 
 
-def map_template_to_fleets(template: HypervisorMachineTemplate, lookup: Lookup) -> Iterable[Key]:
+def map_template_to_fleets(template: HypervisorMachineTemplate, lister: Lister) -> Iterable[Key]:
     """Map a template to the fleets whose `spec.image` may resolve to it."""
     image = template.metadata.labels.get(IMAGE_LABEL, "")
-    for fleet in lookup.list(Fleet, namespace=template.metadata.namespace):
+    for fleet in lister.list(Fleet, namespace=template.metadata.namespace):
         named = fleet.spec.image
         if named == template.metadata.name or (image and named.partition(":")[0] == image):
             yield fleet.key

@@ -10,11 +10,11 @@ from quarterdeck.apis.core.config import ConfigMap, Secret
 from quarterdeck.apis.hypervisor.jobs import CONFIG_LABEL
 from quarterdeck.client.interfaces import Form
 from quarterdeck.meta.objects import Object
-from quarterdeck.runtime import Scope
+from quarterdeck.runtime import CacheScope
 
 FEATURES, SIMULATOR = "features", "simulator"
-HEADS_ONLY = Scope(form=Form.METADATA)
-OURS_ONLY = Scope(labels=CONFIG_LABEL)
+HEADS_ONLY = CacheScope(form=Form.METADATA)
+OURS_ONLY = CacheScope(labels=CONFIG_LABEL)
 
 
 class SecretHead(Object, frozen=True, kw_only=True):

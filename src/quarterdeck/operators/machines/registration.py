@@ -59,8 +59,10 @@ def register(
         folder=folder,
         config_namespace=config_namespace,
     )
-    manager.set_scope(SecretHead, msgspec.structs.replace(HEADS_ONLY, namespaces=tuple(namespaces)))
-    manager.set_scope(
+    manager.set_cache_scope(
+        SecretHead, msgspec.structs.replace(HEADS_ONLY, namespaces=tuple(namespaces))
+    )
+    manager.set_cache_scope(
         ConfigRecord, msgspec.structs.replace(OURS_ONLY, namespaces=tuple(namespaces))
     )
 

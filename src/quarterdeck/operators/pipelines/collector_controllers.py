@@ -31,8 +31,8 @@ from quarterdeck.operators.pipelines.fleets import Fleets
 from quarterdeck.operators.pipelines.references import SecretHead
 from quarterdeck.operators.pipelines.remote_attribute_policy import Policies
 from quarterdeck.operators.pipelines.report import report_failure
-from quarterdeck.runtime import Controller, Finalizer, Lookup, Watch
-from quarterdeck.runtime.queue.rate_limiter import ItemExponentialRateLimiter
+from quarterdeck.runtime import Controller, Finalizer, Lister, Watch
+from quarterdeck.runtime.queue.rate_limiter import ItemExponentialFailureRateLimiter
 from quarterdeck.runtime.source.predicate import generation_changed
 
 T = TypeVar("T", bound=Object)
@@ -86,7 +86,7 @@ def _build_collector_controller(fleets: Fleets) -> Controller[Collector]:
         ready=None,
         conditions=(READY, SYNCED),
         workers=4,
-        limiter=lambda: ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
+        rate_limiter=lambda: ItemExponentialFailureRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
     )
 
 
@@ -108,15 +108,15 @@ def _declare(
         ready=None,
         conditions=(READY, SYNCED, condition),
         workers=2,
-        limiter=lambda: ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
+        rate_limiter=lambda: ItemExponentialFailureRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
     )
 
 
-def list_collectors(_: Object, lookup: Lookup) -> Iterable[Key]:
+def list_collectors(_: Object, lister: Lister) -> Iterable[Key]:
     """Every Collector, because a policy or a claim may affect each of them."""
-    return [each.key for each in lookup.list(Collector)]
+    return [each.key for each in lister.list(Collector)]
 
 
-def map_connection_to_collectors(connection: FleetConnection, lookup: Lookup) -> Iterable[Key]:
+def map_connection_to_collectors(connection: FleetConnection, lister: Lister) -> Iterable[Key]:
     """Map a connection to the Collectors of its namespace, as each may use it."""
-    return [each.key for each in lookup.list(Collector, namespace=connection.metadata.namespace)]
+    return [each.key for each in lister.list(Collector, namespace=connection.metadata.namespace)]

@@ -14,10 +14,10 @@ from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 from quarterdeck.operators.pipelines.conditions import Reason
 from quarterdeck.operators.pipelines.desired import Contents
-from quarterdeck.runtime import Context, Scope, Stalled
+from quarterdeck.runtime import CacheScope, Context, Stalled
 from quarterdeck.wire.status import NotFound
 
-HEADS_ONLY = Scope(form=Form.METADATA)
+HEADS_ONLY = CacheScope(form=Form.METADATA)
 
 
 class ConfigMapHead(Object, frozen=True, kw_only=True):

@@ -38,9 +38,9 @@ from quarterdeck.operators.pipelines.references import (
 from quarterdeck.operators.pipelines.set_members import get_source
 from quarterdeck.operators.pipelines.tenant_policy import build_tenant_policy_controller
 from quarterdeck.operators.pipelines.writes import Writes
-from quarterdeck.runtime import Context, Controller, Finalizer, Lookup, Manager, Watch, get_logger
+from quarterdeck.runtime import Context, Controller, Finalizer, Lister, Manager, Watch, get_logger
 from quarterdeck.runtime.cache.event import Event
-from quarterdeck.runtime.queue.rate_limiter import ItemExponentialRateLimiter
+from quarterdeck.runtime.queue.rate_limiter import ItemExponentialFailureRateLimiter
 from quarterdeck.runtime.source.predicate import desired_state_changed, generation_changed
 
 BY_REFERENCE = "fleet-contents"
@@ -70,7 +70,9 @@ def register(
         rng=rng if rng is not None else random.Random(),
     )
     for kind in (ConfigMapHead, SecretHead):
-        manager.set_scope(kind, msgspec.structs.replace(HEADS_ONLY, namespaces=tuple(namespaces)))
+        manager.set_cache_scope(
+            kind, msgspec.structs.replace(HEADS_ONLY, namespaces=tuple(namespaces))
+        )
     manager.add(build_pipeline_controller(fleets, metrics, workers=workers))
     manager.add(count_reconciles(build_connection_controller(sweeps), metrics))
     manager.add(build_tenant_policy_controller())
@@ -140,7 +142,7 @@ def build_pipeline_controller(
         ready=None,
         conditions=TYPES,
         workers=workers,
-        limiter=lambda: ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
+        rate_limiter=lambda: ItemExponentialFailureRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
     )
 
 
@@ -154,7 +156,7 @@ def build_connection_controller(sweeps: Connections) -> Controller[FleetConnecti
         ready=None,
         conditions=(READY,),
         workers=2,
-        limiter=lambda: ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
+        rate_limiter=lambda: ItemExponentialFailureRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
     )
 
 
@@ -174,39 +176,39 @@ def build_pipeline_set_controller(fleets: Fleets) -> Controller[PipelineSet]:
         ready=None,
         conditions=(READY, SYNCED),
         workers=2,
-        limiter=lambda: ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
+        rate_limiter=lambda: ItemExponentialFailureRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
     )
 
 
 # --- mapping functions of the watches
 
 
-def map_set_to_pipelines(set_: PipelineSet, lookup: Lookup) -> Iterable[Key]:
+def map_set_to_pipelines(set_: PipelineSet, lister: Lister) -> Iterable[Key]:
     """Map a set to the pipelines that it sends, or would send."""
     if set_.spec.selector is None:
         return
-    for pipeline in lookup.list(Pipeline, namespace=set_.metadata.namespace):
+    for pipeline in lister.list(Pipeline, namespace=set_.metadata.namespace):
         if set_.spec.selector.matches(pipeline.metadata.labels):
             yield pipeline.key
 
 
-def map_pipeline_to_sets(pipeline: Pipeline, lookup: Lookup) -> Iterable[Key]:
+def map_pipeline_to_sets(pipeline: Pipeline, lister: Lister) -> Iterable[Key]:
     """Map a pipeline to the sets that select it, before or after its change."""
-    for set_ in lookup.list(PipelineSet, namespace=pipeline.metadata.namespace):
+    for set_ in lister.list(PipelineSet, namespace=pipeline.metadata.namespace):
         if set_.spec.selector is not None and set_.spec.selector.matches(pipeline.metadata.labels):
             yield set_.key
 
 
-def map_set_to_rivals(set_: PipelineSet, lookup: Lookup) -> Iterable[Key]:
+def map_set_to_rivals(set_: PipelineSet, lister: Lister) -> Iterable[Key]:
     """Map a set to the others of its source: when it is deleted, the next one gets the source."""
-    for other in lookup.list(PipelineSet):
+    for other in lister.list(PipelineSet):
         if other.key != set_.key and get_source(other) == get_source(set_):
             yield other.key
 
 
-def map_connection_to_sets(connection: FleetConnection, lookup: Lookup) -> Iterable[Key]:
+def map_connection_to_sets(connection: FleetConnection, lister: Lister) -> Iterable[Key]:
     """Map a connection to the sets of its namespace, as each may use it."""
-    for set_ in lookup.list(PipelineSet, namespace=connection.metadata.namespace):
+    for set_ in lister.list(PipelineSet, namespace=connection.metadata.namespace):
         yield set_.key
 
 
@@ -223,41 +225,41 @@ def names_changed(event: Event) -> bool:
     return list_names(event.new.typed(Pipeline)) != list_names(event.old.typed(Pipeline))
 
 
-def map_pipeline_to_rivals(pipeline: Pipeline, lookup: Lookup) -> Iterable[Key]:
+def map_pipeline_to_rivals(pipeline: Pipeline, lister: Lister) -> Iterable[Key]:
     """Map a pipeline to the others of its name: when it is deleted, the next one gets the name."""
     for name in list_names(pipeline):
-        for other in lookup.list(Pipeline, index=(BY_NAME, name)):
+        for other in lister.list(Pipeline, index=(BY_NAME, name)):
             if other.key != pipeline.key:
                 yield other.key
 
 
-def map_connection_to_pipelines(connection: FleetConnection, lookup: Lookup) -> Iterable[Key]:
+def map_connection_to_pipelines(connection: FleetConnection, lister: Lister) -> Iterable[Key]:
     """Map a connection to the pipelines that name it, and those of its namespace with no name."""
     namespace, name = connection.key
     for value in (f"{namespace}/{name}", f"{namespace}/"):
-        for pipeline in lookup.list(Pipeline, index=(BY_CONNECTION, value)):
+        for pipeline in lister.list(Pipeline, index=(BY_CONNECTION, value)):
             yield pipeline.key
 
 
-def map_config_map_to_pipelines(head: ConfigMapHead, lookup: Lookup) -> Iterable[Key]:
+def map_config_map_to_pipelines(head: ConfigMapHead, lister: Lister) -> Iterable[Key]:
     """Map a ConfigMap to the pipelines whose contents it has."""
-    for pipeline in lookup.list(Pipeline, index=(BY_REFERENCE, f"ConfigMap/{head.key}")):
+    for pipeline in lister.list(Pipeline, index=(BY_REFERENCE, f"ConfigMap/{head.key}")):
         yield pipeline.key
 
 
-def map_secret_to_pipelines(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
+def map_secret_to_pipelines(head: SecretHead, lister: Lister) -> Iterable[Key]:
     """Map a Secret to the pipelines whose contents or connection's credentials it has."""
-    for pipeline in lookup.list(Pipeline, index=(BY_REFERENCE, f"Secret/{head.key}")):
+    for pipeline in lister.list(Pipeline, index=(BY_REFERENCE, f"Secret/{head.key}")):
         yield pipeline.key
-    for key in map_secret_to_connections(head, lookup):
-        connection = lookup.get(FleetConnection, key)
+    for key in map_secret_to_connections(head, lister):
+        connection = lister.get(FleetConnection, key)
         if connection is not None:
-            yield from map_connection_to_pipelines(connection, lookup)
+            yield from map_connection_to_pipelines(connection, lister)
 
 
-def map_secret_to_connections(head: SecretHead, lookup: Lookup) -> Iterable[Key]:
+def map_secret_to_connections(head: SecretHead, lister: Lister) -> Iterable[Key]:
     """Map a Secret to the connections whose credentials it has."""
-    for connection in lookup.list(FleetConnection, namespace=head.metadata.namespace):
+    for connection in lister.list(FleetConnection, namespace=head.metadata.namespace):
         reference = connection.spec.secret_ref
         if reference is not None and reference.name == head.metadata.name:
             yield connection.key

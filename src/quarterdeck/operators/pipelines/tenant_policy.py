@@ -10,7 +10,7 @@ from quarterdeck.meta.conditions import TRUE
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.pipelines import validation
 from quarterdeck.operators.pipelines.conditions import READY, VALID, Reason
-from quarterdeck.runtime import Context, Controller, Lookup, Stalled, Watch
+from quarterdeck.runtime import Context, Controller, Lister, Stalled, Watch
 
 
 async def reconcile(policy: TenantPolicy, ctx: Context[TenantPolicy]) -> None:
@@ -31,9 +31,9 @@ def _get_labels(namespace: Namespace) -> dict[str, str]:
     return dict(namespace.metadata.labels)
 
 
-def list_policies(namespace: Namespace, lookup: Lookup) -> list[Key]:
+def list_policies(namespace: Namespace, lister: Lister) -> list[Key]:
     """Every policy: a changed namespace may affect each."""
-    return [policy.key for policy in lookup.list(TenantPolicy)]
+    return [policy.key for policy in lister.list(TenantPolicy)]
 
 
 def build_tenant_policy_controller() -> Controller[TenantPolicy]:

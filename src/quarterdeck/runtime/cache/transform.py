@@ -4,7 +4,7 @@
 skips redundant applies (`reconcile.apply`), which reads only the fields that we applied. So all
 other entries are dropped before an object is stored, as kube-controller-manager does. Writes never
 send `managedFields` back, so nothing is lost on the server. To keep them, watch with
-`Scope(managed_fields=True)`.
+`CacheScope(managed_fields=True)`.
 """
 
 from collections.abc import Callable

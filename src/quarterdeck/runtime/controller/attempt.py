@@ -60,7 +60,7 @@ class AttemptRunner(Generic[T]):
     async def _run_traced(
         self, ctx: Context[T], limit: TimeLimit, *, tracer: Tracer, waited_s: float
     ) -> Outcome:
-        with tracer.reconcile(self._controller.label, ctx.obj, ctx.reconcile_id, waited_s):
+        with tracer.reconcile(self._controller.effective_name, ctx.obj, ctx.reconcile_id, waited_s):
             return await self._run_within(ctx, limit)
 
     async def _run_within(self, ctx: Context[T], limit: TimeLimit) -> Outcome:

@@ -67,7 +67,7 @@ class Controller(msgspec.Struct, Generic[T], frozen=True, kw_only=True, eq=False
     """Coroutines that enqueue keys for reasons other than events of the API server."""
     workers: int = 8
     """How many objects are reconciled at once; one object never twice at once."""
-    time_limit_s: float = 300.0
+    reconcile_timeout_s: float = 300.0
     """A reconcile that takes longer is cancelled and tried again."""
     ready: str | None = "Ready"
     """The summary condition that the runtime sets; None leaves all conditions to the reconciler."""
@@ -75,13 +75,13 @@ class Controller(msgspec.Struct, Generic[T], frozen=True, kw_only=True, eq=False
     """Further condition types that this controller owns."""
     field_manager: str = ""
     """The field manager of this controller's writes, status included; the manager's if empty."""
-    limiter: Callable[[], RateLimiter] | None = None
+    rate_limiter: Callable[[], RateLimiter] | None = None
     """Delays after failures; default 5 ms doubling to 1000 s per object."""
     resync_s: float | None = None
     """Reconcile everything this often at low priority, with 10 % jitter; None never does."""
     is_fair: bool = True
     """Namespaces take turns in the queue."""
-    needs_leader: bool = True
+    needs_leader_election: bool = True
     """Whether to work only while the manager leads; False where replicas share the work."""
     ownership: Ownership | None = None
     """Which objects this replica reconciles, by name. Others are not reconciled, and a reconcile
@@ -89,25 +89,27 @@ class Controller(msgspec.Struct, Generic[T], frozen=True, kw_only=True, eq=False
 
     def __post_init__(self) -> None:
         check_kinds("Controller(for_=...)", [self.for_])
-        check_kinds(f"controller {self.label}", self.kinds)
-        check_handler(f"controller {self.label}: reconcile", self.reconcile)
+        check_kinds(f"controller {self.effective_name}", self.kinds)
+        check_handler(f"controller {self.effective_name}: reconcile", self.reconcile)
         for step in self.finalizers:
-            check_handler(f"controller {self.label}: finalizer {step.name}", step.run)
+            check_handler(f"controller {self.effective_name}: finalizer {step.name}", step.run)
         if self.workers < 1:
             raise ValueError(
-                f"controller {self.label}: workers must be at least 1, got {self.workers}"
+                f"controller {self.effective_name}: workers must be at least 1, got {self.workers}"
             )
-        if self.time_limit_s <= 0:
+        if self.reconcile_timeout_s <= 0:
             raise ValueError(
-                f"controller {self.label}: time_limit_s must be positive, got {self.time_limit_s}"
+                f"controller {self.effective_name}: reconcile_timeout_s must be positive,"
+                f" got {self.reconcile_timeout_s}"
             )
         if self.resync_s is not None and self.resync_s <= 0:
             raise ValueError(
-                f"controller {self.label}: resync_s must be positive or None, got {self.resync_s}"
+                f"controller {self.effective_name}: resync_s must be positive or None,"
+                f" got {self.resync_s}"
             )
 
     @property
-    def label(self) -> str:
+    def effective_name(self) -> str:
         """`name`, or else the kind in lower case."""
         return self.name or self.for_.KIND.kind.lower()
 

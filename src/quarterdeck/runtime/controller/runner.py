@@ -39,17 +39,17 @@ class Runner(Generic[T]):
 
     def __init__(self, controller: Controller[T], env: Environment) -> None:
         self.controller = controller
-        self.name = controller.label
+        self.name = controller.effective_name
         self._env = env
         self._clock = env.clock
-        self._may_work = env.may_work if controller.needs_leader else None
+        self._may_work = env.may_work if controller.needs_leader_election else None
         self._ownership = controller.ownership
         self._log = env.log.bind(controller=self.name)
         self._metrics = ControllerMetrics(env.metrics, self.name, workers=controller.workers)
-        limiter = controller.limiter() if controller.limiter is not None else None
+        rate_limiter = controller.rate_limiter() if controller.rate_limiter is not None else None
         self.queue: WorkQueue[Key] = WorkQueue(
             env.clock,
-            limiter=limiter,
+            rate_limiter=rate_limiter,
             tenant=(lambda key: key.namespace) if controller.is_fair else None,
             observer=self._metrics.queue,
         )
@@ -135,7 +135,7 @@ class Runner(Generic[T]):
     # --- queue to reconcile
 
     async def _work(self) -> None:
-        limit = TimeLimit(self.controller.time_limit_s)
+        limit = TimeLimit(self.controller.reconcile_timeout_s)
         try:
             queue = self.queue
             while item := (queue.pop() if queue.ready else None) or await self._dispatcher.get():
@@ -179,7 +179,7 @@ class Runner(Generic[T]):
             events=self._env.events,
             log=self._log,
             reconcile_id=self._env.rng.getrandbits(64).to_bytes(8).hex(),
-            attempt=self.queue.limiter.retries(key),
+            attempt=self.queue.rate_limiter.num_requeues(key),
             owned_conditions=self._conditions,
         )
         waited_s, ownership = item.waited_s, self._ownership

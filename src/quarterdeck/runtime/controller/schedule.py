@@ -71,7 +71,7 @@ class Schedule:
         key, priority = item.key, item.priority
         after_s = outcome.retry_after_s if isinstance(outcome, Failed) else None
         if after_s:  # the server asked for a longer delay than the limiter's
-            self._queue.limiter.when(key, self._clock.monotonic())
+            self._queue.rate_limiter.when(key, self._clock.monotonic())
             self._dispatcher.add(key, after_s=after_s, priority=priority, cause="retry")
         else:
             self._dispatcher.add(key, rate_limited=True, priority=priority, cause="retry")

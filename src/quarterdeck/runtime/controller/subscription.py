@@ -65,7 +65,7 @@ class Subscription:
         mapping: Callable[[Event], Iterable[Key]],
         label: str,
     ) -> None:
-        add, name, metrics = self._dispatcher.add, self._controller.label, self._metrics
+        add, name, metrics = self._dispatcher.add, self._controller.effective_name, self._metrics
         is_own_kind = mapping is handler.enqueue_object
 
         def handle(event: Event) -> None:

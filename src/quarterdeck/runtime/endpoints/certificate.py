@@ -38,7 +38,7 @@ class CertificateError(Exception):
     """Raised when a page has no usable certificate; names the files."""
 
 
-class PageCertificate:
+class EndpointCertificate:
     """The certificate of one page; `context` is the same object after each renewal."""
 
     def __init__(

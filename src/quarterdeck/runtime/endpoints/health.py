@@ -73,7 +73,7 @@ def ping() -> str:
     return ""
 
 
-class HealthPages:
+class HealthEndpoints:
     """The handler of the health port."""
 
     def __init__(

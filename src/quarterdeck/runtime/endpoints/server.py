@@ -12,11 +12,11 @@ from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.metrics import CONTENT_TYPE, Registry
 from quarterdeck.kit.tasks import Supervisor
-from quarterdeck.runtime.endpoints.health import HealthPages
+from quarterdeck.runtime.endpoints.health import HealthEndpoints
 from quarterdeck.runtime.observability.logging import Logger
 
 if TYPE_CHECKING:
-    from quarterdeck.runtime.endpoints.certificate import CertificateFiles, PageCertificate
+    from quarterdeck.runtime.endpoints.certificate import CertificateFiles, EndpointCertificate
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -29,7 +29,7 @@ class BindAddress(msgspec.Struct, frozen=True):
     tls: ssl.SSLContext | None = None
 
 
-class MetricsPage(msgspec.Struct, frozen=True):
+class MetricsEndpoint(msgspec.Struct, frozen=True):
     """How metrics are served: over TLS to callers that are checked, or insecure on loopback.
 
     Without `certificate`, and without `bind.tls`, a certificate is made.
@@ -47,8 +47,8 @@ class Endpoints:
         self,
         *,
         health: BindAddress | None,
-        metrics: MetricsPage | None,
-        pages: HealthPages,
+        metrics: MetricsEndpoint | None,
+        pages: HealthEndpoints,
         registry: Registry,
     ) -> None:
         self.health_url = ""
@@ -58,7 +58,7 @@ class Endpoints:
         self._pages = pages
         self._registry = registry
         self._servers: list[http.Server] = []
-        self.certificate: PageCertificate | None = None
+        self.certificate: EndpointCertificate | None = None
         """The certificate of the metrics page, if this object renews it."""
 
     async def open(self, api: Api, *, clock: Clock, rng: random.Random, log: Logger) -> None:
@@ -77,9 +77,9 @@ class Endpoints:
 
         bind = page.bind
         if bind.tls is None:
-            from quarterdeck.runtime.endpoints.certificate import PageCertificate
+            from quarterdeck.runtime.endpoints.certificate import EndpointCertificate
 
-            self.certificate = PageCertificate(page.certificate, clock=clock, log=log)
+            self.certificate = EndpointCertificate(page.certificate, clock=clock, log=log)
             bind = msgspec.structs.replace(bind, tls=self.certificate.context)
         authorizer = DelegatingAuthorizer(api, clock, rng)
         self.metrics_url = await self._serve(authorizer.protect(self._show_guarded), bind)

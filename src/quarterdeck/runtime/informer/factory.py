@@ -12,7 +12,7 @@ from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.cache.labels import parse_selector
-from quarterdeck.runtime.informer.informer import ALL_OBJECTS, Informer, ListerWatcher, Scope
+from quarterdeck.runtime.informer.informer import ALL_OBJECTS, CacheScope, Informer, ListerWatcher
 from quarterdeck.runtime.informer.watch_settings import WatchSettings
 from quarterdeck.runtime.observability.logging import Logger
 
@@ -46,13 +46,13 @@ class InformerFactory:
         self._field_manager = field_manager
         self._log = log
         self._informers: dict[type[Object], Informer[Any]] = {}
-        self._scopes: dict[type[Object], Scope] = {}
+        self._scopes: dict[type[Object], CacheScope] = {}
         self._tasks: Supervisor | None = None
 
     def __iter__(self) -> Iterator[Informer[Any]]:
         return iter(tuple(self._informers.values()))
 
-    def set_scope(self, kind: type[Object], scope: Scope) -> None:
+    def set_cache_scope(self, kind: type[Object], scope: CacheScope) -> None:
         """Set which objects of a kind are watched, before its informer is made."""
         if kind in self._informers:
             raise ValueError(

@@ -34,7 +34,7 @@ from quarterdeck.wire.status import ApiError
 T = TypeVar("T", bound=Object)
 
 
-class Scope(msgspec.Struct, frozen=True):
+class CacheScope(msgspec.Struct, frozen=True):
     """Which objects of a kind are watched."""
 
     namespaces: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class Scope(msgspec.Struct, frozen=True):
     """Whether another system installs the kind: its absence is normal, and no warning."""
 
 
-ALL_OBJECTS = Scope()
+ALL_OBJECTS = CacheScope()
 DEFAULT_SETTINGS = WatchSettings()
 
 
@@ -81,7 +81,7 @@ class Informer(Generic[T]):
         api: ListerWatcher,
         kind: type[T],
         *,
-        scope: Scope = ALL_OBJECTS,
+        scope: CacheScope = ALL_OBJECTS,
         clock: Clock,
         rng: random.Random,
         settings: WatchSettings = DEFAULT_SETTINGS,
@@ -133,7 +133,7 @@ class Informer(Generic[T]):
             for namespace, reflector in self._reflectors.items()
         ]
 
-    def stale_reason(self) -> str:
+    def describe_staleness(self) -> str:
         """Why the cache may be out of date; empty if it is not."""
         for state in self.states():
             where = f"{self.kind.__name__} in {state.namespace or 'all namespaces'}"
@@ -143,7 +143,7 @@ class Informer(Generic[T]):
                 return f"{where}: no event or bookmark received for {state.silent_s:.0f} s"
         return ""
 
-    def absence_reason(self) -> str:
+    def describe_absence(self) -> str:
         """Which kind the server does not serve, and how to install it; empty if it is served."""
         return describe_absence(self.kind) if self._is_absent() else ""
 
@@ -280,7 +280,7 @@ def _match_fields(selector: str, metadata: Metadata) -> bool | None:
     return True if len(known) == len(requirements) else None
 
 
-def _make_transform(scope: Scope, field_manager: str) -> Transform:
+def _make_transform(scope: CacheScope, field_manager: str) -> Transform:
     managed = keep_all if scope.managed_fields else keep_managed_fields_of(field_manager)
     transform = scope.transform
     if transform is None:

@@ -85,7 +85,7 @@ class LeaderElector:
         """Wait until we lead."""
         while not await self._try_acquire_or_renew():
             jitter = self._random.uniform(1.0, 1.0 + JITTER)
-            await self._clock.sleep(self._timing.retry_s * jitter)
+            await self._clock.sleep(self._timing.retry_period_s * jitter)
         self._log.info("became leader")
         self._notify(is_leading=True)
 
@@ -96,13 +96,13 @@ class LeaderElector:
             LostLeadership: when no renewal succeeded within the deadline.
         """
         while True:
-            await self._clock.sleep(self._timing.retry_s)
+            await self._clock.sleep(self._timing.retry_period_s)
             if not await self._try_acquire_or_renew() and not self.is_leader:
                 self._state.resign()
                 self._notify(is_leading=False)
                 raise LostLeadership(
                     f"lease {self._path.namespace}/{self._path.name} was not renewed within "
-                    f"{self._timing.renew_s:g} s: another replica may lead now"
+                    f"{self._timing.renew_deadline_s:g} s: another replica may lead now"
                 )
 
     async def release(self) -> None:
@@ -112,7 +112,7 @@ class LeaderElector:
         self._state.resign()
         for _ in range(3):
             try:
-                async with asyncio.timeout(self._timing.renew_s):
+                async with asyncio.timeout(self._timing.renew_deadline_s):
                     lease = await self._read()
                     record = self._state.build_release(parse_record(lease), self._clock.now())
                     if record is not None:
@@ -127,7 +127,7 @@ class LeaderElector:
         """One attempt to acquire or renew; errors of the API server or the network return False."""
         asked_at = self._clock.monotonic()
         try:
-            async with asyncio.timeout(max(1.0, self._timing.renew_s / 2)):
+            async with asyncio.timeout(max(1.0, self._timing.renew_deadline_s / 2)):
                 is_leading = await self._attempt(asked_at)
         except (ApiError, ClientError, OSError, TimeoutError) as error:
             self._lease = None  # our copy may be stale: read the lease before the next write

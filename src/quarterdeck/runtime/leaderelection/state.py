@@ -50,7 +50,7 @@ class ElectionState:
     ) -> LeaderElectionRecord | None:
         """The record to write over the one that was read; None while another candidate leads."""
         stamp = rfc3339.format_micro(wall)
-        length = max(1, round(self.timing.lease_s))
+        length = max(1, round(self.timing.lease_duration_s))
         if record is None:
             return LeaderElectionRecord(self.identity, length, stamp, stamp, 0)
         self.observe(record, now)
@@ -68,7 +68,7 @@ class ElectionState:
 
     def is_leading(self, now: float) -> bool:
         """Whether we may act as leader now."""
-        return self._is_leading and now < self._renewed_at + self.timing.renew_s
+        return self._is_leading and now < self._renewed_at + self.timing.renew_deadline_s
 
     def resign(self) -> None:
         """Stop leading."""

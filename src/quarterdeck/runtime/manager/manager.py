@@ -26,7 +26,7 @@ from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.controller.controller import Controller
 from quarterdeck.runtime.controller.environment import Environment
 from quarterdeck.runtime.informer.factory import InformerFactory
-from quarterdeck.runtime.informer.informer import Scope
+from quarterdeck.runtime.informer.informer import CacheScope
 from quarterdeck.runtime.informer.watch_settings import WatchSettings
 from quarterdeck.runtime.leaderelection.timing import LeaseTiming
 from quarterdeck.runtime.manager import summary
@@ -41,7 +41,7 @@ from quarterdeck.runtime.recorder.recorder import DiscardingRecorder, EventApi, 
 
 if TYPE_CHECKING:
     from quarterdeck.runtime.endpoints.health import Check
-    from quarterdeck.runtime.endpoints.server import BindAddress, Endpoints, MetricsPage
+    from quarterdeck.runtime.endpoints.server import BindAddress, Endpoints, MetricsEndpoint
     from quarterdeck.runtime.leaderelection.elector import LeaderElector
     from quarterdeck.runtime.observability.watchdog import LoopWatchdog
     from quarterdeck.runtime.webhooks import Webhooks
@@ -73,10 +73,10 @@ class Manager:
         service_name: str = "",
         election: LeaderElection | None = None,
         health: "BindAddress | None" = None,
-        metrics: "MetricsPage | None" = None,
+        metrics: "MetricsEndpoint | None" = None,
         webhooks: "Webhooks | None" = None,
         events: EventApi | Literal["off"] = "v1",
-        grace_s: float = 30.0,
+        graceful_shutdown_timeout_s: float = 30.0,
         watch: WatchSettings | None = None,
         clock: Clock | None = None,
         rng: random.Random | None = None,
@@ -95,7 +95,7 @@ class Manager:
         self.clock = clock if clock is not None else SystemClock()
         self.random = rng if rng is not None else random.Random()
         self._log = log if log is not None else get_logger("runtime", manager=name)
-        self._grace_s = grace_s
+        self._graceful_shutdown_timeout_s = graceful_shutdown_timeout_s
         self._field_manager = field_manager or name
         self.metrics = Metrics()
         self.informers = self._make_informers(tuple(namespaces), watch or WatchSettings())
@@ -124,20 +124,20 @@ class Manager:
         self._runners.add(controller, self._environment)
 
     def add_runnable(
-        self, name: str, run: Callable[[], Awaitable[None]], *, needs_leader: bool = True
+        self, name: str, run: Callable[[], Awaitable[None]], *, needs_leader_election: bool = True
     ) -> None:
         """Run a coroutine with the controllers; if it fails, the manager ends."""
-        self._runners.add_runnable(Runnable(name, run, needs_leader))
+        self._runners.add_runnable(Runnable(name, run, needs_leader_election))
 
-    def set_scope(self, kind: type[Object], scope: Scope) -> None:
+    def set_cache_scope(self, kind: type[Object], scope: CacheScope) -> None:
         """Watch only some objects of a kind; call it before adding controllers."""
-        self.informers.set_scope(kind, scope)
+        self.informers.set_cache_scope(kind, scope)
 
-    def add_live_check(self, name: str, check: Callable[[], str]) -> None:
+    def add_healthz_check(self, name: str, check: Callable[[], str]) -> None:
         """Add a check to `/healthz`; it returns what is wrong, or an empty string."""
         self._live[name] = check
 
-    def add_ready_check(self, name: str, check: Callable[[], str]) -> None:
+    def add_readyz_check(self, name: str, check: Callable[[], str]) -> None:
         """Add a check to `/readyz`."""
         self._ready[name] = check
 
@@ -219,7 +219,7 @@ class Manager:
                 caches.spawn(self._watchdog.run(), name="loop-watchdog")
             others = await stack.enter_async_context(Supervisor("others"))
             working = await stack.enter_async_context(Supervisor("working"))
-            self._runners.start_runnables(others, needs_leader=False)
+            self._runners.start_runnables(others, needs_leader_election=False)
             lead = asyncio.ensure_future(self._run_leading(working))
             try:
                 async with cancel_on_failure(caches, others, working, lead):
@@ -231,7 +231,7 @@ class Manager:
             finally:
                 # without a lease there is none to lose
                 lost = lead if self._election is not None else None
-                await self._runners.drain(self._grace_s, lost)
+                await self._runners.drain(self._graceful_shutdown_timeout_s, lost)
                 lead.cancel()
                 await asyncio.gather(lead, return_exceptions=True)
 
@@ -263,7 +263,7 @@ class Manager:
     async def _flush_events(self) -> None:
         if isinstance(self._events, EventRecorder):
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(min(2.0, self._grace_s)):
+                async with asyncio.timeout(min(2.0, self._graceful_shutdown_timeout_s)):
                     await self._events.flush()
 
     # --- for people
@@ -316,13 +316,13 @@ class Manager:
         return summary.describe_missing_foreign_kinds(self.informers, self.controllers)
 
     def _make_endpoints(
-        self, health: "BindAddress | None", metrics: "MetricsPage | None"
+        self, health: "BindAddress | None", metrics: "MetricsEndpoint | None"
     ) -> "Endpoints | None":
         """The pages of health and metrics, with the checks of what this manager consists of."""
         if health is None and metrics is None:
             return None
         # only with a page
-        from quarterdeck.runtime.endpoints.health import HealthPages, ping
+        from quarterdeck.runtime.endpoints.health import HealthEndpoints, ping
         from quarterdeck.runtime.endpoints.server import Endpoints
 
         self._live["ping"] = ping
@@ -334,7 +334,7 @@ class Manager:
             self._ready["leader-election"] = self._election.check
         if self.webhooks is not None:
             self._ready["webhooks"] = self.webhooks.check
-        pages = HealthPages(
+        pages = HealthEndpoints(
             live=self._live,
             ready=self._ready,
             notes={"kinds": self._describe_missing_foreign_kinds},

@@ -20,7 +20,7 @@ from quarterdeck.runtime.observability import logging
 from quarterdeck.runtime.recorder.recorder import EventApi
 
 if TYPE_CHECKING:
-    from quarterdeck.runtime.endpoints.server import BindAddress, MetricsPage
+    from quarterdeck.runtime.endpoints.server import BindAddress, MetricsEndpoint
     from quarterdeck.runtime.informer.watch_settings import WatchSettings
     from quarterdeck.runtime.webhooks import Webhooks
 
@@ -33,10 +33,10 @@ class ManagerOptions(TypedDict, total=False):
     service_name: str
     election: LeaderElection | None
     health: "BindAddress | None"
-    metrics: "MetricsPage | None"
+    metrics: "MetricsEndpoint | None"
     webhooks: "Webhooks | None"
     events: EventApi | Literal["off"]
-    grace_s: float
+    graceful_shutdown_timeout_s: float
     watch: "WatchSettings | None"
 
 

@@ -18,7 +18,7 @@ class Runnable(msgspec.Struct, frozen=True):
 
     name: str
     run: Callable[[], Awaitable[None]]
-    needs_leader: bool = True
+    needs_leader_election: bool = True
 
 
 class RunnerGroup:
@@ -53,40 +53,43 @@ class RunnerGroup:
         Raises:
             ValueError: if another controller has its name.
         """
-        if controller.label in self._runners:
+        if controller.effective_name in self._runners:
             raise ValueError(
-                f"controller name {controller.label!r} is used twice: set `name` of one of them"
+                f"controller name {controller.effective_name!r} is used twice:"
+                " set `name` of one of them"
             )
         runner = Runner(controller, environment)
-        self._runners[controller.label] = runner
+        self._runners[controller.effective_name] = runner
         runner.attach()
-        if self._working is not None and (self.elected.is_set() or not controller.needs_leader):
+        if self._working is not None and (
+            self.elected.is_set() or not controller.needs_leader_election
+        ):
             runner.start(self._working)
 
     def add_runnable(self, runnable: Runnable) -> None:
         """Run a coroutine with the controllers."""
         self._runnables.append(runnable)
 
-    def start_runnables(self, tasks: Supervisor, *, needs_leader: bool) -> None:
+    def start_runnables(self, tasks: Supervisor, *, needs_leader_election: bool) -> None:
         """Start the coroutines that need a leader, or those that need none."""
         for runnable in self._runnables:
-            if runnable.needs_leader is needs_leader:
+            if runnable.needs_leader_election is needs_leader_election:
                 tasks.spawn(_await(runnable.run), name=runnable.name)
 
     def start_followers(self, working: Supervisor) -> None:
         """Start the controllers that need no leader."""
         self._working = working
-        self._start_runners(working, needs_leader=False)
+        self._start_runners(working, needs_leader_election=False)
 
     def start_leaders(self, working: Supervisor) -> None:
         """Start the controllers and coroutines that need a leader."""
-        self._start_runners(working, needs_leader=True)
-        self.start_runnables(working, needs_leader=True)
+        self._start_runners(working, needs_leader_election=True)
+        self.start_runnables(working, needs_leader_election=True)
         self.elected.set()
 
-    def _start_runners(self, tasks: Supervisor, *, needs_leader: bool) -> None:
+    def _start_runners(self, tasks: Supervisor, *, needs_leader_election: bool) -> None:
         for runner in self:
-            if runner.controller.needs_leader is needs_leader:
+            if runner.controller.needs_leader_election is needs_leader_election:
                 runner.start(tasks)
 
     def next_work_s(self) -> float | None:

@@ -13,7 +13,7 @@ from quarterdeck.runtime.observability.metrics import Metrics
 
 def describe_stale_caches(informers: InformerFactory) -> str:
     """The caches that may be out of date, and why; empty if there are none."""
-    troubles = [informer.stale_reason() for informer in informers]
+    troubles = [informer.describe_staleness() for informer in informers]
     return "; ".join(trouble for trouble in troubles if trouble)
 
 
@@ -26,7 +26,7 @@ def describe_missing_kinds(
     exist. `describe_missing_foreign_kinds` names them.
     """
     kinds = dict.fromkeys(each.for_ for each in controllers)
-    reasons = [informers.ensure(kind).absence_reason() for kind in kinds]
+    reasons = [informers.ensure(kind).describe_absence() for kind in kinds]
     return "; ".join(reason for reason in reasons if reason)
 
 
@@ -35,7 +35,7 @@ def describe_missing_foreign_kinds(
 ) -> str:
     """The kinds that are owned, watched or read, and not served; empty if all are served."""
     reconciled = {each.for_ for each in controllers}
-    reasons = [each.absence_reason() for each in informers if each.kind not in reconciled]
+    reasons = [each.describe_absence() for each in informers if each.kind not in reconciled]
     return "; ".join(reason for reason in reasons if reason)
 
 

@@ -17,12 +17,12 @@ class RateLimiter(Protocol):
         """The key succeeded: start from the beginning next time. Without it memory leaks."""
         ...
 
-    def retries(self, key: Hashable) -> int:
+    def num_requeues(self, key: Hashable) -> int:
         """How many failures are counted."""
         ...
 
 
-class ItemExponentialRateLimiter:
+class ItemExponentialFailureRateLimiter:
     """`initial · 2^failures`, capped: 5, 10, 20 … ms up to 1000 s by default."""
 
     def __init__(self, initial_s: float = 0.005, cap_s: float = 1000.0) -> None:
@@ -44,6 +44,6 @@ class ItemExponentialRateLimiter:
         """Drop the counter."""
         self._failures.pop(key, None)
 
-    def retries(self, key: Hashable) -> int:
+    def num_requeues(self, key: Hashable) -> int:
         """Failures since the last `forget`."""
         return self._failures.get(key, 0)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import msgspec
 
 from quarterdeck.kit.clock import Clock
-from quarterdeck.runtime.queue.rate_limiter import ItemExponentialRateLimiter, RateLimiter
+from quarterdeck.runtime.queue.rate_limiter import ItemExponentialFailureRateLimiter, RateLimiter
 from quarterdeck.runtime.queue.ready_keys import Item, ReadyKeys, State
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class WorkQueue(Generic[K]):
         self,
         clock: Clock,
         *,
-        limiter: RateLimiter | None = None,
+        rate_limiter: RateLimiter | None = None,
         tenant: Callable[[K], Hashable] | None = None,
         observer: "QueueObserver | None" = None,
         aging_s: float = 0.1,
@@ -58,7 +58,9 @@ class WorkQueue(Generic[K]):
         priority in use after `max_aging_s` at the latest.
         """
         self._clock = clock
-        self.limiter = limiter if limiter is not None else ItemExponentialRateLimiter()
+        self.rate_limiter = (
+            rate_limiter if rate_limiter is not None else ItemExponentialFailureRateLimiter()
+        )
         self._observer = observer
         self._items: dict[K, Item[K]] = {}
         self._processing: dict[K, float] = {}
@@ -121,7 +123,7 @@ class WorkQueue(Generic[K]):
             return False
         now = self._clock.monotonic()
         if rate_limited:
-            limit_s = self.limiter.when(key, now)
+            limit_s = self.rate_limiter.when(key, now)
             after_s = min(after_s, limit_s) if after_s > 0 else limit_s
         if self._observer is not None and (rate_limited or after_s > 0):
             self._observer.on_retry()
@@ -176,7 +178,7 @@ class WorkQueue(Generic[K]):
 
     def forget(self, key: K) -> None:
         """The key succeeded: its next failure waits the shortest delay again."""
-        self.limiter.forget(key)
+        self.rate_limiter.forget(key)
 
     # --- inside
 

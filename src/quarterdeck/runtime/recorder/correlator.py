@@ -16,7 +16,7 @@ V = TypeVar("V")
 COMBINED = "(combined from similar events): "
 
 
-class Note(msgspec.Struct, frozen=True):
+class EventRecord(msgspec.Struct, frozen=True):
     """An occurrence that is reported as an event about an object."""
 
     api_version: str
@@ -104,7 +104,7 @@ class Correlator:
 
     def __init__(
         self,
-        new_name: Callable[[Note], str],
+        new_name: Callable[[EventRecord], str],
         rng: random.Random,
         limits: Limits = Limits(),  # noqa: B008  # frozen
     ) -> None:
@@ -115,31 +115,31 @@ class Correlator:
         self._seen: _Lru[_Seen] = _Lru(limits.cache_size)
         self._tokens: _Lru[_Tokens] = _Lru(limits.cache_size)
 
-    def correlate(self, note: Note, now: float) -> Send | None:
+    def correlate(self, record: EventRecord, now: float) -> Send | None:
         """What to send; None if the object exceeds its rate of events."""
-        group = (*note.object, note.type, note.reason, note.action)
-        message, key = self._aggregate(note, group, now)
+        group = (*record.object, record.type, record.reason, record.action)
+        message, key = self._aggregate(record, group, now)
         seen = self._seen.touch(key, _Seen)
         is_update = seen.count > 0
         if not is_update:
-            seen.first_at, seen.name = now, self._new_name(note)
+            seen.first_at, seen.name = now, self._new_name(record)
         seen.count += 1
-        if not self._may_send((*note.object, note.type), now):
+        if not self._may_send((*record.object, record.type), now):
             return None
         return Send(message, seen.count, seen.first_at, seen.name, is_update)
 
     def _aggregate(
-        self, note: Note, group: tuple[str, ...], now: float
+        self, record: EventRecord, group: tuple[str, ...], now: float
     ) -> tuple[str, tuple[str, ...]]:
         similar = self._similar.touch(group, _Similar)
         if now - similar.at > self._limits.similar_window_s:
             similar.messages = {}
         similar.at = now
-        similar.messages[note.message] = None
+        similar.messages[record.message] = None
         if len(similar.messages) < self._limits.similar_limit:
-            return note.message, (*group, note.message)
+            return record.message, (*group, record.message)
         del similar.messages[self._random.choice(tuple(similar.messages))]
-        return COMBINED + note.message, group
+        return COMBINED + record.message, group
 
     def _may_send(self, source: tuple[str, ...], now: float) -> bool:
         limits = self._limits
@@ -156,7 +156,7 @@ class Correlator:
 class SeriesSend(msgspec.Struct, frozen=True):
     """An events.k8s.io/v1 event to create (`times` 1) or whose series to patch."""
 
-    note: Note
+    record: EventRecord
     name: str
     first_at: float
     last_at: float
@@ -164,10 +164,10 @@ class SeriesSend(msgspec.Struct, frozen=True):
 
 
 class _Series:
-    __slots__ = ("count", "first_at", "last_at", "name", "note", "sent_at", "sent_count")
+    __slots__ = ("count", "first_at", "last_at", "name", "record", "sent_at", "sent_count")
 
-    def __init__(self, note: Note, name: str, now: float) -> None:
-        self.note = note
+    def __init__(self, record: EventRecord, name: str, now: float) -> None:
+        self.record = record
         self.name = name
         self.first_at = self.last_at = self.sent_at = now
         self.count = self.sent_count = 1
@@ -178,7 +178,7 @@ class SeriesTracker:
 
     def __init__(
         self,
-        new_name: Callable[[Note], str],
+        new_name: Callable[[EventRecord], str],
         *,
         idle_s: float = 360.0,
         refresh_s: float = 1800.0,
@@ -190,12 +190,12 @@ class SeriesTracker:
         self._size = size
         self._series: OrderedDict[Hashable, _Series] = OrderedDict()
 
-    def observe(self, note: Note, now: float) -> SeriesSend | None:
+    def observe(self, record: EventRecord, now: float) -> SeriesSend | None:
         """What to send for one more occurrence; usually nothing."""
-        key = (note.type, note.action, note.reason, *note.object)
+        key = (record.type, record.action, record.reason, *record.object)
         series = self._series.get(key)
         if series is None or now - series.last_at > self._idle_s:
-            series = self._series[key] = _Series(note, self._new_name(note), now)
+            series = self._series[key] = _Series(record, self._new_name(record), now)
             self._series.move_to_end(key)
             if len(self._series) > self._size:
                 self._series.popitem(last=False)
@@ -218,4 +218,4 @@ class SeriesTracker:
 
     def _record_send(self, series: _Series, now: float) -> SeriesSend:
         series.sent_at, series.sent_count = now, series.count
-        return SeriesSend(series.note, series.name, series.first_at, series.last_at, series.count)
+        return SeriesSend(series.record, series.name, series.first_at, series.last_at, series.count)

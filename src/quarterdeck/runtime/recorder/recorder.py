@@ -22,7 +22,7 @@ from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.observability.logging import Logger
 from quarterdeck.runtime.recorder.correlator import (
     Correlator,
-    Note,
+    EventRecord,
     Send,
     SeriesSend,
     SeriesTracker,
@@ -64,7 +64,7 @@ class EventRecorder:
         self._event_api = event_api
         self._correlator = Correlator(self._generate_name, rng)
         self._series = SeriesTracker(self._generate_name)
-        self._queue: deque[Note] = deque()
+        self._queue: deque[EventRecord] = deque()
         self._arrived = asyncio.Event()
         self.dropped = 0
         self.sent = 0
@@ -80,7 +80,7 @@ class EventRecorder:
             return
         metadata = regarding.metadata
         self._queue.append(
-            Note(
+            EventRecord(
                 regarding.KIND.api_version,
                 regarding.KIND.kind,
                 metadata.namespace,
@@ -112,14 +112,14 @@ class EventRecorder:
     async def flush(self) -> None:
         """Write everything recorded so far."""
         while self._queue:
-            note = self._queue.popleft()
+            record = self._queue.popleft()
             now = self._clock.monotonic()
             if self._event_api == "v1":
-                send = self._correlator.correlate(note, now)
+                send = self._correlator.correlate(record, now)
                 if send is not None:
-                    await self._deliver(self._send_core, note, send)
+                    await self._deliver(self._send_core, record, send)
             else:
-                series = self._series.observe(note, now)
+                series = self._series.observe(record, now)
                 if series is not None:
                     await self._deliver(self._send_series, series)
 
@@ -142,8 +142,8 @@ class EventRecorder:
 
     # --- core/v1
 
-    async def _send_core(self, note: Note, send: Send) -> None:
-        path = _build_path("", note, send.name)
+    async def _send_core(self, record: EventRecord, send: Send) -> None:
+        path = _build_path("", record, send.name)
         last = rfc3339.format_time(self._clock.now())
         if send.is_update:
             patch = {"count": send.times, "message": send.message, "lastTimestamp": last}
@@ -159,15 +159,15 @@ class EventRecorder:
                 "apiVersion": "v1",
                 "kind": "Event",
                 "metadata": {"name": send.name, "namespace": path.namespace},
-                "involvedObject": _build_reference(note),
-                "reason": note.reason,
+                "involvedObject": _build_reference(record),
+                "reason": record.reason,
                 "message": send.message,
                 "source": {"component": self._component},
                 "firstTimestamp": first,
                 "lastTimestamp": last,
                 "count": send.times,
-                "type": note.type,
-                "action": note.action,
+                "type": record.type,
+                "action": record.action,
                 "reportingComponent": self._component,
                 "reportingInstance": self._instance,
             },
@@ -179,8 +179,8 @@ class EventRecorder:
         if send.times > 1:
             await self._patch_series(send)
             return
-        note = send.note
-        path = _build_path("events.k8s.io", note, send.name)
+        record = send.record
+        path = _build_path("events.k8s.io", record, send.name)
         await self._create(
             path,
             {
@@ -190,18 +190,18 @@ class EventRecorder:
                 "eventTime": rfc3339.format_micro(self._to_wall_time(send.first_at)),
                 "reportingController": self._component,
                 "reportingInstance": self._instance,
-                "action": note.action or "Reconcile",
-                "reason": note.reason,
-                "regarding": _build_reference(note),
-                "note": note.message,
-                "type": note.type,
+                "action": record.action or "Reconcile",
+                "reason": record.reason,
+                "regarding": _build_reference(record),
+                "note": record.message,
+                "type": record.type,
             },
         )
 
     async def _patch_series(self, send: SeriesSend) -> None:
         last = rfc3339.format_micro(self._to_wall_time(send.last_at))
         patch = {"series": {"count": send.times, "lastObservedTime": last}}
-        await self._patch(_build_path("events.k8s.io", send.note, send.name), patch)
+        await self._patch(_build_path("events.k8s.io", send.record, send.name), patch)
 
     # --- both
 
@@ -213,9 +213,9 @@ class EventRecorder:
         body = msgspec.json.encode(patch)
         await self._api.patch(path, body, PatchType.STRATEGIC, PatchOptions())
 
-    def _generate_name(self, note: Note) -> str:
+    def _generate_name(self, record: EventRecord) -> str:
         suffix = f"{self._random.getrandbits(64):016x}"
-        name = f"{note.name}.{suffix}"
+        name = f"{record.name}.{suffix}"
         return name if len(name) <= 253 and _NAME.fullmatch(name) else f"event-{suffix}"
 
     def _to_wall_time(self, monotonic: float) -> datetime:
@@ -223,18 +223,18 @@ class EventRecorder:
         return self._clock.now() - timedelta(seconds=ago)
 
 
-def _build_path(group: str, note: Note, name: str) -> ResourcePath:
-    return ResourcePath(group, "v1", "events", note.namespace or "default", name)
+def _build_path(group: str, record: EventRecord, name: str) -> ResourcePath:
+    return ResourcePath(group, "v1", "events", record.namespace or "default", name)
 
 
-def _build_reference(note: Note) -> dict[str, str]:
+def _build_reference(record: EventRecord) -> dict[str, str]:
     reference = {
-        "apiVersion": note.api_version,
-        "kind": note.kind,
-        "namespace": note.namespace,
-        "name": note.name,
-        "uid": note.uid,
-        "resourceVersion": note.resource_version,
+        "apiVersion": record.api_version,
+        "kind": record.kind,
+        "namespace": record.namespace,
+        "name": record.name,
+        "uid": record.uid,
+        "resourceVersion": record.resource_version,
     }
     return {name: value for name, value in reference.items() if value}
 

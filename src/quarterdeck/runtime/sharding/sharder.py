@@ -128,7 +128,7 @@ class Sharder:
                 tasks.spawn(self._watch_expiry(), name="shard-expiry")
                 while True:
                     await self._take_part()
-                    pause_s = self._group.timing.retry_s * self._random.uniform(0.8, 1.2)
+                    pause_s = self._group.timing.retry_period_s * self._random.uniform(0.8, 1.2)
                     await self._clock.sleep(pause_s)
         finally:
             await self._leave()
@@ -137,9 +137,9 @@ class Sharder:
         """Renew our Lease and rebalance once; failed requests are logged, not raised."""
         before = frozenset(self._state.held)
         try:
-            async with asyncio.timeout(self._group.timing.renew_s / 2):
+            async with asyncio.timeout(self._group.timing.renew_deadline_s / 2):
                 await self._renew()
-            async with asyncio.timeout(self._group.timing.renew_s / 2):
+            async with asyncio.timeout(self._group.timing.renew_deadline_s / 2):
                 await self._rebalance()
             self._problem = ""
         except _ERRORS as error:
@@ -192,7 +192,7 @@ class Sharder:
 
     async def _delete_dead(self, found: dict[str, Lease]) -> None:
         """Delete the Leases of members that have not renewed for a long time."""
-        limit_s = self._group.timing.lease_s * _FORGET_AFTER
+        limit_s = self._group.timing.lease_duration_s * _FORGET_AFTER
         for identity in self._state.find_dead(self._clock.monotonic(), after_s=limit_s):
             name = leases.build_member_name(self._group.name, identity)
             if name in found:
@@ -220,7 +220,7 @@ class Sharder:
         held, self._state.held = sorted(self._state.held), set()
         self._cancel_lost()
         try:
-            async with asyncio.timeout(self._group.timing.renew_s):
+            async with asyncio.timeout(self._group.timing.renew_deadline_s):
                 while self._guards:
                     await self._guard_left.wait()
                 found = await self._list()
@@ -276,7 +276,7 @@ class Sharder:
 
     async def _write(self, lease: Lease, holder: str) -> None:
         changed = leases.hold(
-            lease, holder, duration_s=self._group.timing.lease_s, now=self._clock.now()
+            lease, holder, duration_s=self._group.timing.lease_duration_s, now=self._clock.now()
         )
         if not lease.metadata.resource_version:
             await self._api.create(self._build_path(""), encode(changed), CreateOptions())

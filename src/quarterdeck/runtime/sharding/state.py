@@ -6,9 +6,9 @@ does not grow with the number of shards.
 
 Why no shard has two owners at once:
 
-- A member acts only within `renew_s` after it asked for its last renewal. Others take its shards
-  only when they have not seen its Lease change for `lease_s`, by their own clock, and `lease_s` is
-  longer than `renew_s`.
+- A member acts only within `renew_deadline_s` after it asked for its last renewal. Others take its
+  shards only when they have not seen its Lease change for `lease_duration_s`, by their own clock,
+  and `lease_duration_s` is longer than `renew_deadline_s`.
 - A member whose time ran out even for a moment owns nothing: it must write the Lease of each shard
   again. If another member has decided meanwhile to take the shard, one of the two writes conflicts,
   because both name the resource version they read.
@@ -81,7 +81,7 @@ class ShardState:
     @property
     def valid_until(self) -> float:
         """When we must stop unless our Lease is renewed before."""
-        return self._renewed_at + self.timing.renew_s
+        return self._renewed_at + self.timing.renew_deadline_s
 
     def owns(self, shard: int, now: float) -> bool:
         """Whether we may act for a shard now."""
@@ -115,7 +115,7 @@ class ShardState:
         live = {
             identity
             for identity, seen in self._sightings.items()
-            if now < seen.at + self.timing.lease_s
+            if now < seen.at + self.timing.lease_duration_s
         }
         return frozenset({*live, self.identity})
 

@@ -21,7 +21,7 @@ MapEvent = Callable[[Event], Iterable[Key]]
 """Maps an event to keys of the reconciled kind."""
 
 
-class Lookup(Protocol):
+class Lister(Protocol):
     """Synchronous reads from the caches, for functions that map objects to keys."""
 
     def get(self, kind: type[T], key: Key) -> T | None:
@@ -53,7 +53,7 @@ class Watch(msgspec.Struct, frozen=True):
     """Another kind whose changes cause reconciles, mapped to keys by a function."""
 
     kind: type[Object]
-    to: Callable[[Any, Lookup], Iterable[Key]]
+    to: Callable[[Any, Lister], Iterable[Key]]
     """Maps an object to keys of the reconciled kind; called with the old and the new object."""
     predicates: tuple[Predicate, ...] = ()
 
@@ -83,7 +83,7 @@ def enqueue_owner(owner: GroupKind, *, is_namespaced: bool, only_controller: boo
 
 
 def enqueue_mapped(
-    function: Callable[[Any, Lookup], Iterable[Key]], kind: type[Object], lookup: Lookup
+    function: Callable[[Any, Lister], Iterable[Key]], kind: type[Object], lister: Lister
 ) -> MapEvent:
     """Enqueue the keys that a function returns for the new and the old state.
 
@@ -101,6 +101,6 @@ def enqueue_mapped(
             obj = state.typed(kind)
         except DecodeError:
             return ()
-        return function(obj, lookup)
+        return function(obj, lister)
 
     return map_event

@@ -13,7 +13,7 @@ from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.meta.objects import Object
-from quarterdeck.runtime.endpoints.certificate import POLL_S, CertificateFiles, PageCertificate
+from quarterdeck.runtime.endpoints.certificate import POLL_S, CertificateFiles, EndpointCertificate
 from quarterdeck.runtime.endpoints.server import BindAddress
 from quarterdeck.runtime.observability.logging import Logger
 from quarterdeck.runtime.observability.metrics import Metrics
@@ -80,7 +80,7 @@ class Webhooks:
         self._hooks: dict[str, Hook[Any]] = {}
         self._routes: dict[str, Route] = {}
         self._server: http.Server | None = None
-        self._certificate: PageCertificate | SharedCertificate | None = None
+        self._certificate: EndpointCertificate | SharedCertificate | None = None
         self.url = ""
         """The URL at which they are served; empty while they are not."""
 
@@ -191,11 +191,11 @@ class Webhooks:
 
     async def _load_certificate(
         self, clock: Clock, log: Logger, api: Api | None
-    ) -> PageCertificate | SharedCertificate:
+    ) -> EndpointCertificate | SharedCertificate:
         secret = self._registration.secret if self._registration is not None else None
         hosts = self._list_hosts()
         if secret is None or api is None or self._files is not None:
-            return PageCertificate(self._files, clock=clock, log=log, hosts=hosts)
+            return EndpointCertificate(self._files, clock=clock, log=log, hosts=hosts)
         shared = SharedCertificate(api, secret, clock=clock, log=log, hosts=hosts)
         await shared.refresh()
         return shared

@@ -57,7 +57,9 @@ class Replica:
         config = ClusterConfig(server=w.network.serve(server, f"api-{self.name}"))
         async with Client(config, clock=w.clock, network=w.network) as client:
             rng = random.Random(self.name)
-            manager = Manager(client, name="test", clock=w.clock, rng=rng, grace_s=0.1)
+            manager = Manager(
+                client, name="test", clock=w.clock, rng=rng, graceful_shutdown_timeout_s=0.1
+            )
             clusters.register(
                 manager,
                 state=w.state,

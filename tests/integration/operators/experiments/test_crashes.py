@@ -87,7 +87,11 @@ async def operator(
     config = ClusterConfig(server=cluster.url, user_agent=agent, timeout_s=2.0)
     async with Client(config) as client:
         manager = Manager(
-            client, name="experiment-operator", events="off", watch=QUICK, grace_s=0.0
+            client,
+            name="experiment-operator",
+            events="off",
+            watch=QUICK,
+            graceful_shutdown_timeout_s=0.0,
         )
         targets = KubeconfigTargets(client, clock=SystemClock())
         ports = experiments.Ports(targets, results or NoResults())

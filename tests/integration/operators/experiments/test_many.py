@@ -163,7 +163,9 @@ async def test_experiments_that_are_over_make_no_request() -> None:
         requests = Requests()
         async with Client(ClusterConfig(server=cluster.url), clock=clock) as client:
             client.raw.observe(requests)
-            manager = Manager(client, name="experiment-operator", clock=clock, grace_s=0.0)
+            manager = Manager(
+                client, name="experiment-operator", clock=clock, graceful_shutdown_timeout_s=0.0
+            )
             ports = experiments.Ports(KubeconfigTargets(client, clock=clock))
             experiments.register(manager, ports, settings=SETTINGS)
             async with manager.running():

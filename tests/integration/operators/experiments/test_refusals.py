@@ -28,7 +28,7 @@ from quarterdeck.operators.experiments.experiment import (
 )
 from quarterdeck.operators.experiments.foreign import FOREIGN
 from quarterdeck.runtime import WatchSettings
-from quarterdeck.runtime.queue.rate_limiter import ItemExponentialRateLimiter
+from quarterdeck.runtime.queue.rate_limiter import ItemExponentialFailureRateLimiter
 from quarterdeck.server.options import ServerOptions
 from quarterdeck.testing import ServerFaults, eventually, server_faults
 from quarterdeck.testing.server_faults import ANY_VERB, ServerRule
@@ -142,7 +142,7 @@ async def test_growing_delays_between_retries_do_not_delay_the_failure() -> None
 
 @given(st.integers(0, 100))
 def test_delays_between_retries_are_those_of_the_controller(failures: int) -> None:
-    limiter = ItemExponentialRateLimiter(FIRST_RETRY_S, LAST_RETRY_S)
+    limiter = ItemExponentialFailureRateLimiter(FIRST_RETRY_S, LAST_RETRY_S)
     for _ in range(failures):
         limiter.when("key", 0.0)
     assert limiter.when("key", 0.0) == retry_delay_s(failures)

@@ -75,7 +75,9 @@ class World:
     ) -> AsyncIterator[Manager]:
         """The operator, as one process runs it."""
         client = client or self.client
-        manager = Manager(client, name="experiment-operator", grace_s=1.0, **options)
+        manager = Manager(
+            client, name="experiment-operator", graceful_shutdown_timeout_s=1.0, **options
+        )
         targets = KubeconfigTargets(client, clock=SystemClock())
         ports = experiments.Ports(targets, results or NoResults(), grafana, administrator)
         experiments.register(manager, ports, settings=self.settings)
@@ -85,7 +87,9 @@ class World:
     @contextlib.asynccontextmanager
     async def simulators(self, delays: Delays = QUICK) -> AsyncIterator[Manager]:
         """Crossplane, Argo CD and Argo Workflows, simulated."""
-        manager = Manager(self.client, name="simulators", events="off", grace_s=1.0)
+        manager = Manager(
+            self.client, name="simulators", events="off", graceful_shutdown_timeout_s=1.0
+        )
         simulation = Simulation(self.client, self.clusters, SystemClock(), self.settings, delays)
         simulators.register(manager, simulation)
         async with manager.running():

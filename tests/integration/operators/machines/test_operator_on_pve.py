@@ -96,7 +96,7 @@ async def test_fleet_on_proxmox_comes_and_goes(tmp_path: Path) -> None:
         async with Cluster() as cluster:
             client = cluster.client
             await _set_up(client, fake)
-            manager = Manager(client, name="test", grace_s=1.0)
+            manager = Manager(client, name="test", graceful_shutdown_timeout_s=1.0)
             machines.register(manager, operator_uid=OPERATOR)
             async with manager.running():
                 spec = {"replicas": 2, "image": "debian", "selector": {"app": "web"}}

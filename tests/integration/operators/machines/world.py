@@ -70,7 +70,11 @@ class World(VirtualTime):
     ) -> AsyncIterator[Manager]:
         """The operator at work."""
         manager = Manager(
-            api or self.client, name="test", clock=self.clock, rng=random.Random(1), grace_s=0.1
+            api or self.client,
+            name="test",
+            clock=self.clock,
+            rng=random.Random(1),
+            graceful_shutdown_timeout_s=0.1,
         )
         operator = machines.register(
             manager,

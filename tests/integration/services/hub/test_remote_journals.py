@@ -22,7 +22,7 @@ from quarterdeck.kit.clock import SystemClock
 from quarterdeck.kit.pem import load_identity
 from quarterdeck.kit.redaction import Secret
 from quarterdeck.meta.identity import Key
-from quarterdeck.runtime import BindAddress, Context, Controller, Manager, MetricsPage
+from quarterdeck.runtime import BindAddress, Context, Controller, Manager, MetricsEndpoint
 from quarterdeck.runtime.endpoints.certificate import generate_self_signed
 from quarterdeck.server.authentication.bearer_token import BearerTokens
 from quarterdeck.server.authentication.plain_port import PlainPort
@@ -58,8 +58,10 @@ async def running_operators(folder: Path) -> AsyncIterator[tuple[Manager, Cluste
         await definitions.apply(cluster.client.raw, [build_namespace(DEFAULT_INSTALLATION), *role])
         config = ClusterConfig(server=cluster.url, token=Secret("operator"))
         async with Client(config) as client:
-            page = MetricsPage(BindAddress(tls=tls))
-            manager = Manager(client, name="m", metrics=page, events="off", grace_s=1)
+            page = MetricsEndpoint(BindAddress(tls=tls))
+            manager = Manager(
+                client, name="m", metrics=page, events="off", graceful_shutdown_timeout_s=1
+            )
             manager.add(Controller(reconcile=reconcile, for_=ConfigMap))
             async with manager.running():
                 yield manager, cluster, ca_file

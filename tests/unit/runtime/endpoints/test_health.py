@@ -9,7 +9,7 @@ import pytest
 from quarterdeck.kit import json
 from quarterdeck.kit.http import Peer, Request, Response
 from quarterdeck.runtime.endpoints import health
-from quarterdeck.runtime.endpoints.health import HealthPages, ping
+from quarterdeck.runtime.endpoints.health import HealthEndpoints, ping
 from quarterdeck.runtime.observability import logging
 from quarterdeck.runtime.reconcile.journal import Journal
 
@@ -17,7 +17,7 @@ LOCAL = "127.0.0.1:4711"
 
 
 async def ask(path: str, *, peer: str = LOCAL, **headers: str) -> int:
-    pages = HealthPages(
+    pages = HealthEndpoints(
         live={"ping": ping}, ready={"ping": ping}, journals=lambda: (), state=_no_state
     )
     given = [(name.replace("_", "-"), value) for name, value in headers.items()]
@@ -81,7 +81,7 @@ async def test_the_log_level_is_read_and_changed_while_running() -> None:
 
 
 async def request_level(method: str, query: str = "") -> tuple[int, str]:
-    pages = HealthPages(live={}, ready={}, journals=lambda: (), state=_no_state)
+    pages = HealthEndpoints(live={}, ready={}, journals=lambda: (), state=_no_state)
     path = f"/loglevel?{query}" if query else "/loglevel"
     request = Request.of(method, path, headers=[("Host", "127.0.0.1")], peer=Peer(LOCAL))
     answer = await pages.handle(request)
@@ -90,7 +90,7 @@ async def request_level(method: str, query: str = "") -> tuple[int, str]:
 
 def test_explain_finds_cluster_scoped_objects_and_names_the_kinds_it_knows() -> None:
     journal = Journal("node", "Node", group="", other_names=("nodes", "no"))
-    pages = HealthPages(live={}, ready={}, journals=lambda: [journal], state=_no_state)
+    pages = HealthEndpoints(live={}, ready={}, journals=lambda: [journal], state=_no_state)
     found = pages.explain("/explain/no/n1")
     assert found.status == 200
     assert json.decode(found.body)["controllers"][0]["controller"] == "node"

@@ -10,7 +10,7 @@ from quarterdeck.apis.core import ConfigMap, Namespace
 from quarterdeck.client.interfaces import ListPage
 from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.meta.identity import Key
-from quarterdeck.runtime import Scope, WatchSettings
+from quarterdeck.runtime import CacheScope, WatchSettings
 from quarterdeck.runtime.cache.delta import Replace
 from quarterdeck.runtime.informer.factory import InformerFactory, NotWatched
 from quarterdeck.runtime.informer.failure import Failure
@@ -42,7 +42,7 @@ def test_an_object_that_we_wrote_is_visible_if_it_is_in_the_scope(
     namespace: str, app: str, *, is_visible: bool
 ) -> None:
     informers = factory()
-    informers.set_scope(ConfigMap, Scope(namespaces=("one", "two"), labels="app=x"))
+    informers.set_cache_scope(ConfigMap, CacheScope(namespaces=("one", "two"), labels="app=x"))
     cache = informers.ensure(ConfigMap).cache
     for each in ("one", "two"):
         cache.apply(Replace((), 10, is_reset=False), each)
@@ -53,10 +53,10 @@ def test_an_object_that_we_wrote_is_visible_if_it_is_in_the_scope(
 def test_a_scope_that_cannot_be_is_refused() -> None:
     informers = factory()
     with pytest.raises(ValueError, match="Namespace is cluster-scoped: its scope cannot name"):
-        informers.set_scope(Namespace, Scope(namespaces=("one",)))
+        informers.set_cache_scope(Namespace, CacheScope(namespaces=("one",)))
     informers.ensure(ConfigMap)
     with pytest.raises(ValueError, match="ConfigMap is already watched: set its scope before"):
-        informers.set_scope(ConfigMap, Scope(labels="app=x"))
+        informers.set_cache_scope(ConfigMap, CacheScope(labels="app=x"))
 
 
 def test_a_limit_to_namespaces_leaves_cluster_scoped_kinds_whole() -> None:
@@ -81,7 +81,7 @@ def test_what_is_kept_can_be_shrunk_further() -> None:
         return msgspec.json.encode(document)
 
     informers = factory()
-    informers.set_scope(ConfigMap, Scope(transform=drop_data))
+    informers.set_cache_scope(ConfigMap, CacheScope(transform=drop_data))
     cache = informers.ensure(ConfigMap).cache
     cache.apply(Replace((), 10, is_reset=False))
     document = msgspec.json.decode(written("one"))
@@ -94,12 +94,12 @@ async def test_a_cache_says_why_it_may_be_stale() -> None:
     clock = VirtualClock()
     informer = factory(clock).ensure(ConfigMap)
     (reflector,) = informer._reflectors.values()
-    assert informer.stale_reason() == "ConfigMap in all namespaces: starting"
+    assert informer.describe_staleness() == "ConfigMap in all namespaces: starting"
     reflector.on_failure(Failure(403, "Forbidden", "no list"), clock.monotonic())
-    assert informer.stale_reason() == "ConfigMap in all namespaces: forbidden no list"
+    assert informer.describe_staleness() == "ConfigMap in all namespaces: forbidden no list"
     reflector.on_page(ListPage((), "10", ""), clock.monotonic())
-    assert informer.stale_reason() == ""
+    assert informer.describe_staleness() == ""
     await clock.advance(2 * SETTINGS.silence_s)
-    assert informer.stale_reason() == ""
+    assert informer.describe_staleness() == ""
     await clock.advance(1)
-    assert "no event or bookmark received for 121 s" in informer.stale_reason()
+    assert "no event or bookmark received for 121 s" in informer.describe_staleness()

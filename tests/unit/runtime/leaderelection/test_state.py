@@ -79,7 +79,7 @@ class Election:
             self.overlaps += len(leaders) > 1
             if leaders:
                 self.led_at.append(real)
-            retry = self.timing.retry_s
+            retry = self.timing.retry_period_s
             if not candidate.is_leading(real):
                 retry *= self.random.uniform(1.0, 2.2)
             heapq.heappush(self.agenda, (real + retry / candidate.rate, number))
@@ -167,7 +167,7 @@ def test_a_leader_keeps_its_acquire_time_and_count() -> None:
     ],
 )
 def test_impossible_timings_are_refused(timing: LeaseTiming) -> None:
-    with pytest.raises(ValueError, match="lease_s > renew_s"):
+    with pytest.raises(ValueError, match="lease_duration_s > renew_deadline_s"):
         ElectionState("me", timing)
 
 

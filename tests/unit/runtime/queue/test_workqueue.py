@@ -18,7 +18,7 @@ from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.meta.identity import Key
 from quarterdeck.runtime.queue.dispatcher import Dispatcher
 from quarterdeck.runtime.queue.rate_limiter import (
-    ItemExponentialRateLimiter,
+    ItemExponentialFailureRateLimiter,
 )
 from quarterdeck.runtime.queue.workqueue import LOW_PRIORITY, WorkQueue
 
@@ -77,7 +77,9 @@ class QueueMachine(RuleBasedStateMachine):
         self.clock = Stepped()
         self.counts = Counts()
         self.queue: WorkQueue[int] = WorkQueue(
-            self.clock, limiter=ItemExponentialRateLimiter(1.0, 8.0), observer=self.counts
+            self.clock,
+            rate_limiter=ItemExponentialFailureRateLimiter(1.0, 8.0),
+            observer=self.counts,
         )
         self.processing: set[int] = set()
         self.due: dict[int, float] = {}  # first effective add of a key that waits for a worker
@@ -268,7 +270,7 @@ def test_causes_are_kept_with_the_key_and_bounded() -> None:
 
 
 def test_rate_limited_adds_double_until_forgotten() -> None:
-    queue: WorkQueue[str] = WorkQueue(Stepped(), limiter=ItemExponentialRateLimiter())
+    queue: WorkQueue[str] = WorkQueue(Stepped(), rate_limiter=ItemExponentialFailureRateLimiter())
     delays = []
     for _ in range(3):
         queue.add("a", rate_limited=True)
@@ -283,11 +285,11 @@ def test_rate_limited_adds_double_until_forgotten() -> None:
 
 
 def test_exponential_delays_reach_the_cap_after_nineteen_failures() -> None:
-    limiter = ItemExponentialRateLimiter()
-    delays = [limiter.when("a", 0.0) for _ in range(2000)]
+    rate_limiter = ItemExponentialFailureRateLimiter()
+    delays = [rate_limiter.when("a", 0.0) for _ in range(2000)]
     assert delays[17] == pytest.approx(655.36)
     assert delays[18:] == [1000.0] * len(delays[18:])
-    assert limiter.retries("a") == 2000
+    assert rate_limiter.num_requeues("a") == 2000
 
 
 async def test_one_add_wakes_exactly_one_worker() -> None:

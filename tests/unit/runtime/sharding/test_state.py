@@ -13,7 +13,7 @@ from quarterdeck.runtime.sharding.rendezvous import choose_member
 from quarterdeck.runtime.sharding.state import Claim, Release, ShardLease, ShardState, Snapshot
 
 SHARDS = 6
-TIMING = LeaseTiming(lease_s=15.0, renew_s=10.0, retry_s=2.0)
+TIMING = LeaseTiming(lease_duration_s=15.0, renew_deadline_s=10.0, retry_period_s=2.0)
 Step = Generator[float, None, None]
 """Yields how long the member waits, for an answer or between two rounds."""
 
@@ -65,7 +65,7 @@ class World:
         state = self.states[identity]
         while True:
             yield from self.take_part(state)
-            yield TIMING.retry_s
+            yield TIMING.retry_period_s
 
     def take_part(self, state: ShardState) -> Step:
         asked_at = self.now
@@ -170,7 +170,7 @@ def test_a_member_that_stops_renewing_owns_nothing_before_others_may_take_it() -
     state = world.states["a"]
     assert state.held
     assert not any(state.owns(shard, state.valid_until) for shard in range(SHARDS))
-    assert state.valid_until < world.now + TIMING.lease_s
+    assert state.valid_until < world.now + TIMING.lease_duration_s
     assert state.drop_if_expired(state.valid_until) == frozenset(range(SHARDS))
 
 

@@ -9,7 +9,7 @@ from quarterdeck.meta.kinds import KindInfo
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.cache.event import Change, Event
 from quarterdeck.runtime.cache.snapshot import Snapshot
-from quarterdeck.runtime.source.handler import Lookup, enqueue_mapped, enqueue_owner
+from quarterdeck.runtime.source.handler import Lister, enqueue_mapped, enqueue_owner
 
 
 class Thing(Object, frozen=True, kw_only=True):
@@ -53,7 +53,7 @@ def test_owners_of_another_kind_are_not_enqueued() -> None:
 
 
 def test_a_mapping_sees_the_old_and_the_new_state() -> None:
-    def to_target(thing: Thing, lookup: Lookup) -> list[Key]:
+    def to_target(thing: Thing, lister: Lister) -> list[Key]:
         return [Key("ns", thing.metadata.labels["target"])]
 
     nothing: Any = None
@@ -64,7 +64,7 @@ def test_a_mapping_sees_the_old_and_the_new_state() -> None:
 
 
 def test_a_state_that_does_not_fit_its_type_is_mapped_to_nothing() -> None:
-    def everything(thing: Thing, lookup: Lookup) -> list[Key]:
+    def everything(thing: Thing, lister: Lister) -> list[Key]:
         return [Key("ns", "x")]
 
     nothing: Any = None

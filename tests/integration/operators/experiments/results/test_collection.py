@@ -112,7 +112,7 @@ async def test_waiting_for_results_does_not_hold_up_other_experiments() -> None:
     results = OneIsAway("slow")
     async with hub() as world, world.simulators():
         await world.template("smoke")
-        manager = Manager(world.client, name="experiment-operator", grace_s=1.0)
+        manager = Manager(world.client, name="experiment-operator", graceful_shutdown_timeout_s=1.0)
         targets = KubeconfigTargets(world.client, clock=SystemClock())
         ports = experiments.Ports(targets, results)
         experiments.register(manager, ports, settings=world.settings, workers=1)

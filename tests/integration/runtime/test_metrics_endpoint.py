@@ -16,11 +16,11 @@ from quarterdeck.kit import http
 from quarterdeck.kit.clock import SystemClock, VirtualClock
 from quarterdeck.kit.redaction import Secret
 from quarterdeck.meta.identity import GVR
-from quarterdeck.runtime import BindAddress, Context, Controller, Manager, MetricsPage
+from quarterdeck.runtime import BindAddress, Context, Controller, Manager, MetricsEndpoint
 from quarterdeck.runtime.endpoints.certificate import (
     CertificateError,
     CertificateFiles,
-    PageCertificate,
+    EndpointCertificate,
     generate_self_signed,
 )
 from quarterdeck.runtime.observability.logging import get_logger
@@ -60,7 +60,7 @@ async def read(url: str, token: str = "", tls: ssl.SSLContext | None = None) -> 
 
 
 @contextlib.asynccontextmanager
-async def serving(page: MetricsPage) -> AsyncIterator[tuple[Manager, Cluster]]:
+async def serving(page: MetricsEndpoint) -> AsyncIterator[tuple[Manager, Cluster]]:
     authenticators = (
         ClientCertificates(),
         BearerTokens(TOKENS),
@@ -69,14 +69,16 @@ async def serving(page: MetricsPage) -> AsyncIterator[tuple[Manager, Cluster]]:
     async with Cluster(authenticators=authenticators) as cluster:
         config = ClusterConfig(server=cluster.url, token=Secret("operator-token"))
         async with Client(config) as client:
-            manager = Manager(client, name="m", metrics=page, events="off", grace_s=1)
+            manager = Manager(
+                client, name="m", metrics=page, events="off", graceful_shutdown_timeout_s=1
+            )
             manager.add(Controller(reconcile=nothing, for_=ConfigMap))
             async with manager.running():
                 yield manager, cluster
 
 
 async def test_callers_are_checked_by_the_api_server_over_a_certificate_made_here() -> None:
-    async with serving(MetricsPage()) as (manager, cluster):
+    async with serving(MetricsEndpoint()) as (manager, cluster):
         url = manager.metrics_url
         assert url.startswith("https://127.0.0.1:")
         assert (await read(url))[0] == 401
@@ -104,13 +106,13 @@ async def test_callers_are_checked_by_the_api_server_over_a_certificate_made_her
 
 
 async def test_nobody_reads_it_without_tls() -> None:
-    async with serving(MetricsPage()) as (manager, _), http.Client() as client:
+    async with serving(MetricsEndpoint()) as (manager, _), http.Client() as client:
         with pytest.raises(http.HttpError):
             await client.request("GET", manager.metrics_url.replace("https", "http") + "/metrics")
 
 
 async def test_plain_metrics_stay_on_loopback() -> None:
-    async with serving(MetricsPage(is_insecure=True)) as (manager, _):
+    async with serving(MetricsEndpoint(is_insecure=True)) as (manager, _):
         assert manager.metrics_url.startswith("http://127.0.0.1:")
         status, body = await read(manager.metrics_url)
         assert status == 200
@@ -119,7 +121,7 @@ async def test_plain_metrics_stay_on_loopback() -> None:
         bucket = b'controller_runtime_reconcile_time_seconds_bucket{controller="configmap"'
         assert bucket + b',le="0.005"}' in body
     with pytest.raises(ValueError, match="loopback"):
-        async with serving(MetricsPage(BindAddress("0.0.0.0"), is_insecure=True)):
+        async with serving(MetricsEndpoint(BindAddress("0.0.0.0"), is_insecure=True)):
             pass
 
 
@@ -151,7 +153,7 @@ def digest(certificate: bytes) -> str:
 async def test_a_rotated_certificate_is_served_without_a_restart(tmp_path: Path) -> None:
     files = CertificateFiles.within(tmp_path)
     first = write(files)
-    async with serving(MetricsPage(certificate=files)) as (manager, _):
+    async with serving(MetricsEndpoint(certificate=files)) as (manager, _):
         url = manager.metrics_url
         assert (await read(url, "prometheus-token", trusting(first)))[0] == 200
         second = write(files)
@@ -170,7 +172,7 @@ async def test_a_rotated_certificate_is_served_without_a_restart(tmp_path: Path)
 async def test_files_are_looked_at_every_ten_seconds(tmp_path: Path) -> None:
     files, clock = CertificateFiles.within(tmp_path), VirtualClock()
     write(files)
-    page = PageCertificate(files, clock=clock, log=get_logger("test"))
+    page = EndpointCertificate(files, clock=clock, log=get_logger("test"))
     async with http.Server(_page) as server:
         listener = await server.listen("127.0.0.1", 0, tls=page.context)
         watching = asyncio.ensure_future(page.run())
@@ -187,7 +189,7 @@ async def _page(request: http.Request) -> http.Response:
 
 async def test_a_made_certificate_is_renewed_in_time() -> None:
     clock = VirtualClock()
-    page = PageCertificate(None, clock=clock, log=get_logger("test"))
+    page = EndpointCertificate(None, clock=clock, log=get_logger("test"))
     assert not page.refresh()
     await clock.advance(200 * 86_400)
     assert not page.refresh()
@@ -199,7 +201,7 @@ async def test_a_made_certificate_is_renewed_in_time() -> None:
 
 async def test_those_who_trust_a_made_certificate_know_the_next_one_in_time() -> None:
     clock = VirtualClock()
-    page = PageCertificate(None, clock=clock, log=get_logger("test"))
+    page = EndpointCertificate(None, clock=clock, log=get_logger("test"))
     async with http.Server(_page) as server:
         listener = await server.listen("127.0.0.1", 0, tls=page.context)
         first = page.ca_bundle
@@ -229,4 +231,4 @@ def list_digests(bundle: bytes) -> list[str]:
 def test_missing_files_are_named(tmp_path: Path) -> None:
     files = CertificateFiles.within(tmp_path)
     with pytest.raises(CertificateError, match=r"cannot read .*tls\.crt"):
-        PageCertificate(files, clock=SystemClock(), log=get_logger("test"))
+        EndpointCertificate(files, clock=SystemClock(), log=get_logger("test"))
