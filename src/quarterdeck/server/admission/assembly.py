@@ -9,24 +9,26 @@ from typing import NamedTuple
 
 from quarterdeck.server.admission.plugin import Plugin
 from quarterdeck.server.admission.plugins.always import AlwaysDeny, AlwaysPullImages
-from quarterdeck.server.admission.plugins.anti_affinity import AntiAffinity
 from quarterdeck.server.admission.plugins.certificate_requests import CHECKS as CERTIFICATE_CHECKS
-from quarterdeck.server.admission.plugins.default_tolerations import DefaultTolerations
-from quarterdeck.server.admission.plugins.extended_resources import ExtendedResources
-from quarterdeck.server.admission.plugins.external_addresses import ExternalAddresses
+from quarterdeck.server.admission.plugins.default_toleration_seconds import DefaultTolerations
+from quarterdeck.server.admission.plugins.deny_service_external_ips import ExternalAddresses
+from quarterdeck.server.admission.plugins.extended_resource_toleration import ExtendedResources
 from quarterdeck.server.admission.plugins.ingress_class import DefaultIngressClass
+from quarterdeck.server.admission.plugins.limit_pod_hard_anti_affinity_topology import AntiAffinity
 from quarterdeck.server.admission.plugins.limit_ranger import LimitRanger
 from quarterdeck.server.admission.plugins.namespace_exists import NamespaceExists
 from quarterdeck.server.admission.plugins.namespace_lifecycle import NamespaceLifecycle
 from quarterdeck.server.admission.plugins.node_restriction import NodeRestriction
-from quarterdeck.server.admission.plugins.node_selector import NodeSelector
-from quarterdeck.server.admission.plugins.node_taint import NodeTaint
-from quarterdeck.server.admission.plugins.owner_permissions import NAME as OWNER_PERMISSIONS
+from quarterdeck.server.admission.plugins.owner_references_permission_enforcement import (
+    NAME as OWNER_PERMISSIONS,
+)
+from quarterdeck.server.admission.plugins.pod_node_selector import NodeSelector
 from quarterdeck.server.admission.plugins.priority import Priority
 from quarterdeck.server.admission.plugins.runtime_class import RuntimeClass
 from quarterdeck.server.admission.plugins.service_account import ServiceAccount
 from quarterdeck.server.admission.plugins.storage_class import DefaultStorageClass
-from quarterdeck.server.admission.plugins.storage_protection import StorageProtection
+from quarterdeck.server.admission.plugins.storage_object_in_use_protection import StorageProtection
+from quarterdeck.server.admission.plugins.taint_nodes_by_condition import NodeTaint
 from quarterdeck.server.admission.pod_security.plugin import PodSecurity
 from quarterdeck.storage import Store
 

@@ -22,8 +22,12 @@ from quarterdeck.server.admission.computation import Computations, Threads
 from quarterdeck.server.admission.metrics import AdmissionMetrics
 from quarterdeck.server.admission.plugin import Plugin
 from quarterdeck.server.admission.plugins.certificate_requests import CertificateRequests
-from quarterdeck.server.admission.plugins.owner_permissions import NAME as OWNER_PERMISSIONS
-from quarterdeck.server.admission.plugins.owner_permissions import OwnerPermissions
+from quarterdeck.server.admission.plugins.owner_references_permission_enforcement import (
+    NAME as OWNER_PERMISSIONS,
+)
+from quarterdeck.server.admission.plugins.owner_references_permission_enforcement import (
+    OwnerPermissions,
+)
 from quarterdeck.server.admission.plugins.role_escalation import RoleEscalation
 from quarterdeck.server.admission.plugins.service_addresses import ServiceAddresses, parse_network
 from quarterdeck.server.admission.policies.mutating import MutatingPolicies

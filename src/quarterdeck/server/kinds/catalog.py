@@ -25,8 +25,8 @@ _RULES: dict[tuple[str, str], str] = {
     ("v1", "Node"): "nodes.NODE",
     ("v1", "ResourceQuota"): "resource_quotas.QUOTA",
     ("v1", "LimitRange"): "limit_ranges.LIMIT_RANGE",
-    ("v1", "PersistentVolumeClaim"): "volume_claims.CLAIM",
-    ("v1", "PersistentVolume"): "volumes.VOLUME",
+    ("v1", "PersistentVolumeClaim"): "persistent_volume_claims.CLAIM",
+    ("v1", "PersistentVolume"): "persistent_volumes.VOLUME",
     ("v1", "ReplicationController"): "replica_sets.REPLICATION_CONTROLLER",
     ("v1", "Event"): "events.CORE_EVENT",
     ("events.k8s.io/v1", "Event"): "events.NEW_EVENT",
@@ -37,9 +37,9 @@ _RULES: dict[tuple[str, str], str] = {
     ("apps/v1", "ControllerRevision"): "daemon_sets.CONTROLLER_REVISION",
     ("batch/v1", "Job"): "jobs.JOB",
     ("batch/v1", "CronJob"): "cron_jobs.CRON_JOB",
-    ("autoscaling/v1", "HorizontalPodAutoscaler"): "autoscalers.AUTOSCALER_V1",
-    ("autoscaling/v2", "HorizontalPodAutoscaler"): "autoscalers.AUTOSCALER_V2",
-    ("policy/v1", "PodDisruptionBudget"): "disruption_budgets.DISRUPTION_BUDGET",
+    ("autoscaling/v1", "HorizontalPodAutoscaler"): "horizontal_pod_autoscalers.AUTOSCALER_V1",
+    ("autoscaling/v2", "HorizontalPodAutoscaler"): "horizontal_pod_autoscalers.AUTOSCALER_V2",
+    ("policy/v1", "PodDisruptionBudget"): "pod_disruption_budgets.DISRUPTION_BUDGET",
     ("networking.k8s.io/v1", "Ingress"): "networking.INGRESS",
     ("networking.k8s.io/v1", "IngressClass"): "networking.INGRESS_CLASS",
     ("networking.k8s.io/v1", "NetworkPolicy"): "network_policies.NETWORK_POLICY",
@@ -50,9 +50,9 @@ _RULES: dict[tuple[str, str], str] = {
     ("storage.k8s.io/v1", "CSIStorageCapacity"): "storage_drivers.CSI_STORAGE_CAPACITY",
     ("storage.k8s.io/v1", "VolumeAttachment"): "storage_drivers.VOLUME_ATTACHMENT",
     ("storage.k8s.io/v1", "VolumeAttributesClass"): "storage_classes.VOLUME_ATTRIBUTES_CLASS",
-    ("networking.k8s.io/v1", "ServiceCIDR"): "service_ranges.SERVICE_RANGE",
-    ("networking.k8s.io/v1", "IPAddress"): "service_ranges.ADDRESS",
-    ("certificates.k8s.io/v1", "ClusterTrustBundle"): "trust_bundles.TRUST_BUNDLE",
+    ("networking.k8s.io/v1", "ServiceCIDR"): "service_cidrs.SERVICE_RANGE",
+    ("networking.k8s.io/v1", "IPAddress"): "service_cidrs.ADDRESS",
+    ("certificates.k8s.io/v1", "ClusterTrustBundle"): "cluster_trust_bundles.TRUST_BUNDLE",
     (
         "certificates.k8s.io/v1",
         "PodCertificateRequest",
@@ -60,11 +60,11 @@ _RULES: dict[tuple[str, str], str] = {
     (
         "storagemigration.k8s.io/v1",
         "StorageVersionMigration",
-    ): "storage_migrations.STORAGE_MIGRATION",
+    ): "storage_version_migrations.STORAGE_MIGRATION",
     ("resource.k8s.io/v1", "DeviceTaintRule"): "device_taints.DEVICE_TAINT_RULE",
     ("resource.k8s.io/v1", "DeviceClass"): "device_classes.DEVICE_CLASS",
-    ("resource.k8s.io/v1", "ResourceClaim"): "device_claims.CLAIM",
-    ("resource.k8s.io/v1", "ResourceClaimTemplate"): "device_claims.CLAIM_TEMPLATE",
+    ("resource.k8s.io/v1", "ResourceClaim"): "resource_claims.CLAIM",
+    ("resource.k8s.io/v1", "ResourceClaimTemplate"): "resource_claims.CLAIM_TEMPLATE",
     ("resource.k8s.io/v1", "ResourceSlice"): "resource_slices.RESOURCE_SLICE",
     ("flowcontrol.apiserver.k8s.io/v1", "FlowSchema"): "flow_control.FLOW_SCHEMA",
     (
@@ -88,13 +88,16 @@ _RULES: dict[tuple[str, str], str] = {
         "admissionregistration.k8s.io/v1",
         "MutatingWebhookConfiguration",
     ): "webhook_configurations.MUTATING",
-    ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy"): "admission_policies.POLICY",
+    (
+        "admissionregistration.k8s.io/v1",
+        "ValidatingAdmissionPolicy",
+    ): "validating_admission_policies.POLICY",
     (
         "admissionregistration.k8s.io/v1",
         "ValidatingAdmissionPolicyBinding",
-    ): "admission_policies.POLICY_BINDING",
+    ): "validating_admission_policies.POLICY_BINDING",
     **{
-        (f"admissionregistration.k8s.io/{version}", kind): f"mutating_policies.{rules}"
+        (f"admissionregistration.k8s.io/{version}", kind): f"mutating_admission_policies.{rules}"
         for version in ("v1alpha1", "v1beta1", "v1")
         for kind, rules in (
             ("MutatingAdmissionPolicy", "POLICY"),
@@ -104,7 +107,7 @@ _RULES: dict[tuple[str, str], str] = {
     (
         "certificates.k8s.io/v1",
         "CertificateSigningRequest",
-    ): "certificate_requests.CERTIFICATE_REQUEST",
+    ): "certificate_signing_requests.CERTIFICATE_REQUEST",
 }
 
 _SHARED_STORAGE = {"events.events.k8s.io": "events"}

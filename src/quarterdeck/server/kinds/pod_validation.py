@@ -27,7 +27,7 @@ from quarterdeck.server.kinds.pod_system_validation import (
     validate_host_network,
     validate_system_members,
 )
-from quarterdeck.server.kinds.spread_validation import validate_spread
+from quarterdeck.server.kinds.topology_spread_validation import validate_spread
 from quarterdeck.server.kinds.volume_source_validation import validate_volumes
 from quarterdeck.server.registry.metadata_validation import validate_labels
 from quarterdeck.server.registry.resource import Object

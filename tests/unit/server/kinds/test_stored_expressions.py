@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
-from quarterdeck.server.kinds import admission_policies, mutating_policies, webhook_configurations
+from quarterdeck.server.kinds import (
+    mutating_admission_policies,
+    validating_admission_policies,
+    webhook_configurations,
+)
 from quarterdeck.server.kinds.rules import Rules
 from quarterdeck.server.registry.resource import Context, Object
 
@@ -36,13 +40,13 @@ _HOOK = {
 @pytest.mark.parametrize(
     ("rules", "value"),
     [
-        (admission_policies.POLICY, _build_policy(validations=[{"expression": _NEWER}])),
+        (validating_admission_policies.POLICY, _build_policy(validations=[{"expression": _NEWER}])),
         (
-            admission_policies.POLICY,
+            validating_admission_policies.POLICY,
             _build_policy(validations=[{"expression": "true"}], matchConditions=_CONDITIONS),
         ),
         (
-            mutating_policies.POLICY,
+            mutating_admission_policies.POLICY,
             _build_policy(
                 mutations=[_PATCH],
                 variables=[{"name": "x", "expression": _NEWER}],

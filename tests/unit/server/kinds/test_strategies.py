@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from quarterdeck.server.kinds import build_builtin_resources
-from quarterdeck.server.kinds.service_families import init_families
+from quarterdeck.server.kinds.ip_families import init_families
 from quarterdeck.server.registry.resource import Context, Object, Resource
 
 NOW = datetime(2026, 11, 15, 3, 0, 0, tzinfo=UTC)

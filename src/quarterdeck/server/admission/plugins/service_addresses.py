@@ -18,7 +18,7 @@ from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.admission.plugin import MutatingPlugin
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_items, get_mapping
-from quarterdeck.server.kinds.service_families import init_families
+from quarterdeck.server.kinds.ip_families import init_families
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import Store, StoreEvent
 from quarterdeck.wire.status import Invalid

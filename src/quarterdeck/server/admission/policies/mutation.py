@@ -20,7 +20,7 @@ from quarterdeck.server.admission.policies.policy import (
     parse_match,
 )
 from quarterdeck.server.kinds.admission_expressions import build_environment
-from quarterdeck.server.kinds.mutating_policies import (
+from quarterdeck.server.kinds.mutating_admission_policies import (
     APPLY,
     get_patch_expression,
     get_patch_result,

@@ -5,7 +5,7 @@ from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING
 
 from quarterdeck.meta.field import FieldError, invalid, not_supported, required
-from quarterdeck.server.kinds import admission_policies, policy_spec, validators
+from quarterdeck.server.kinds import policy_spec, validating_admission_policies, validators
 from quarterdeck.server.kinds.admission_expressions import (
     JSON_PATCH,
     OBJECT,
@@ -119,24 +119,24 @@ def _validate_expression(
 
 
 POLICY = Rules(
-    default=admission_policies.default_policy,
+    default=validating_admission_policies.default_policy,
     validate_new=_validate_new,
     validate_change=_validate_change,
     generation_fields=("spec",),
     allows_unconditional_update=False,
     columns=(NAME, build_column("Mutations", "integer"), build_column("ParamKind"), AGE),
-    cells=functools.partial(admission_policies.build_policy_cells, "mutations"),
+    cells=functools.partial(validating_admission_policies.build_policy_cells, "mutations"),
 )
 
 
 def _validate_binding(value: Object, context: Context) -> Iterator[FieldError]:
-    yield from admission_policies.validate_binding_references(value)
+    yield from validating_admission_policies.validate_binding_references(value)
     if (match := get_mapping(value, "spec").get("matchResources")) is not None:
         yield from _validate_operations(match, "spec.matchResources")
 
 
 def _default_binding(value: Object) -> None:
-    admission_policies.default_binding(value)
+    validating_admission_policies.default_binding(value)
     reference = get_field(value, "spec", "paramRef")
     if reference is not None and value.get("apiVersion", "").endswith("/v1alpha1"):
         reference.setdefault("parameterNotFoundAction", "Deny")
@@ -148,5 +148,5 @@ POLICY_BINDING = Rules(
     generation_fields=("spec",),
     allows_unconditional_update=False,
     columns=(NAME, build_column("PolicyName"), build_column("ParamRef"), AGE),
-    cells=admission_policies.build_binding_cells,
+    cells=validating_admission_policies.build_binding_cells,
 )
