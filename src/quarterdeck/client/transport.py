@@ -28,7 +28,7 @@ from quarterdeck.client.tls import build_client_context
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.kit.redaction import build_masker
-from quarterdeck.wire.frame import is_failure
+from quarterdeck.wire.frame import is_error_event
 from quarterdeck.wire.status import from_response
 
 _MAX_ERROR_BODY = 1024 * 1024
@@ -127,7 +127,9 @@ class Transport:
             async with aclosing(response.line_batches()) as batches:
                 async for batch in batches:
                     for line in batch:
-                        if authorization and is_failure(line):  # else there is no secret to mask
+                        if authorization and is_error_event(
+                            line
+                        ):  # else there is no secret to mask
                             line = build_masker(authorization).mask_bytes(line)
                         yield line
 

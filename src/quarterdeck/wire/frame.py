@@ -64,7 +64,7 @@ def decode_event(line: bytes) -> WatchEvent:
         raise FrameError(f"cannot decode a watch event of {len(line)} bytes: {error}") from error
 
 
-def is_failure(line: bytes) -> bool:
+def is_error_event(line: bytes) -> bool:
     """Whether a line may be the ERROR event of a watch, whose text goes into logs and status.
 
     Only lines that contain the word, or escapes that its letters may be written as, are decoded,

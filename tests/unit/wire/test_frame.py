@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.kit import json
-from quarterdeck.wire.frame import EventType, FrameError, decode_event, encode_event, is_failure
+from quarterdeck.wire.frame import EventType, FrameError, decode_event, encode_event, is_error_event
 from quarterdeck.wire.media import MediaRange, parse_accept
 
 
@@ -52,4 +52,4 @@ def test_the_accept_header_of_kubectl_is_understood() -> None:
     ],
 )
 def test_failures_are_found_however_they_are_written(line: bytes, fails: bool) -> None:
-    assert is_failure(line) is fails
+    assert is_error_event(line) is fails

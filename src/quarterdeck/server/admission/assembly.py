@@ -10,11 +10,15 @@ from typing import NamedTuple
 from quarterdeck.server.admission.plugin import Plugin
 from quarterdeck.server.admission.plugins.always import AlwaysDeny, AlwaysPullImages
 from quarterdeck.server.admission.plugins.certificate_requests import CHECKS as CERTIFICATE_CHECKS
-from quarterdeck.server.admission.plugins.default_toleration_seconds import DefaultTolerations
-from quarterdeck.server.admission.plugins.deny_service_external_ips import ExternalAddresses
-from quarterdeck.server.admission.plugins.extended_resource_toleration import ExtendedResources
+from quarterdeck.server.admission.plugins.default_toleration_seconds import DefaultTolerationSeconds
+from quarterdeck.server.admission.plugins.deny_service_external_ips import DenyServiceExternalIPs
+from quarterdeck.server.admission.plugins.extended_resource_toleration import (
+    ExtendedResourceToleration,
+)
 from quarterdeck.server.admission.plugins.ingress_class import DefaultIngressClass
-from quarterdeck.server.admission.plugins.limit_pod_hard_anti_affinity_topology import AntiAffinity
+from quarterdeck.server.admission.plugins.limit_pod_hard_anti_affinity_topology import (
+    LimitPodHardAntiAffinityTopology,
+)
 from quarterdeck.server.admission.plugins.limit_ranger import LimitRanger
 from quarterdeck.server.admission.plugins.namespace_exists import NamespaceExists
 from quarterdeck.server.admission.plugins.namespace_lifecycle import NamespaceLifecycle
@@ -22,13 +26,15 @@ from quarterdeck.server.admission.plugins.node_restriction import NodeRestrictio
 from quarterdeck.server.admission.plugins.owner_references_permission_enforcement import (
     NAME as OWNER_PERMISSIONS,
 )
-from quarterdeck.server.admission.plugins.pod_node_selector import NodeSelector
+from quarterdeck.server.admission.plugins.pod_node_selector import PodNodeSelector
 from quarterdeck.server.admission.plugins.priority import Priority
 from quarterdeck.server.admission.plugins.runtime_class import RuntimeClass
 from quarterdeck.server.admission.plugins.service_account import ServiceAccount
 from quarterdeck.server.admission.plugins.storage_class import DefaultStorageClass
-from quarterdeck.server.admission.plugins.storage_object_in_use_protection import StorageProtection
-from quarterdeck.server.admission.plugins.taint_nodes_by_condition import NodeTaint
+from quarterdeck.server.admission.plugins.storage_object_in_use_protection import (
+    StorageObjectInUseProtection,
+)
+from quarterdeck.server.admission.plugins.taint_nodes_by_condition import TaintNodesByCondition
 from quarterdeck.server.admission.pod_security.plugin import PodSecurity
 from quarterdeck.storage import Store
 
@@ -42,22 +48,22 @@ SERVICE_ACCOUNT = "ServiceAccount"
 _FACTORIES: Mapping[str, Callable[[Store, random.Random], Plugin]] = {
     "NamespaceLifecycle": lambda store, rng: NamespaceLifecycle(store),
     "NamespaceExists": lambda store, rng: NamespaceExists(store),
-    "LimitPodHardAntiAffinityTopology": lambda store, rng: AntiAffinity(),
+    "LimitPodHardAntiAffinityTopology": lambda store, rng: LimitPodHardAntiAffinityTopology(),
     "AlwaysPullImages": lambda store, rng: AlwaysPullImages(),
     "LimitRanger": lambda store, rng: LimitRanger(store),
     SERVICE_ACCOUNT: lambda store, rng: ServiceAccount(store, rng),
     "NodeRestriction": lambda store, rng: NodeRestriction(store),
-    "TaintNodesByCondition": lambda store, rng: NodeTaint(),
+    "TaintNodesByCondition": lambda store, rng: TaintNodesByCondition(),
     "PodSecurity": lambda store, rng: PodSecurity(store),
-    "PodNodeSelector": lambda store, rng: NodeSelector(store),
+    "PodNodeSelector": lambda store, rng: PodNodeSelector(store),
     "Priority": lambda store, rng: Priority(store),
-    "DefaultTolerationSeconds": lambda store, rng: DefaultTolerations(),
-    "ExtendedResourceToleration": lambda store, rng: ExtendedResources(),
-    "StorageObjectInUseProtection": lambda store, rng: StorageProtection(),
+    "DefaultTolerationSeconds": lambda store, rng: DefaultTolerationSeconds(),
+    "ExtendedResourceToleration": lambda store, rng: ExtendedResourceToleration(),
+    "StorageObjectInUseProtection": lambda store, rng: StorageObjectInUseProtection(),
     "RuntimeClass": lambda store, rng: RuntimeClass(store),
     "DefaultIngressClass": lambda store, rng: DefaultIngressClass(store),
     "DefaultStorageClass": lambda store, rng: DefaultStorageClass(store),
-    "DenyServiceExternalIPs": lambda store, rng: ExternalAddresses(),
+    "DenyServiceExternalIPs": lambda store, rng: DenyServiceExternalIPs(),
     "AlwaysDeny": lambda store, rng: AlwaysDeny(),
 }
 """Plugins that decide without waiting, in the order in which they are called."""

@@ -72,7 +72,7 @@ def is_update(attributes: AdmissionAttributes, resource: str) -> bool:
     )
 
 
-def build_refusal(attributes: AdmissionAttributes, why: str) -> Forbidden:
+def build_forbidden(attributes: AdmissionAttributes, why: str) -> Forbidden:
     """Build a 403 for the object that was to be written."""
     gvr = attributes.resource.gvr
     return Forbidden.of(gvr.resource, attributes.name or "Unknown", why, group=gvr.group)

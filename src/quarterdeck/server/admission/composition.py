@@ -26,7 +26,7 @@ from quarterdeck.server.admission.plugins.owner_references_permission_enforcemen
     NAME as OWNER_PERMISSIONS,
 )
 from quarterdeck.server.admission.plugins.owner_references_permission_enforcement import (
-    OwnerPermissions,
+    OwnerReferencesPermissionEnforcement,
 )
 from quarterdeck.server.admission.plugins.role_escalation import RoleEscalation
 from quarterdeck.server.admission.plugins.service_addresses import ServiceAddresses, parse_network
@@ -102,7 +102,9 @@ class AdmissionParts:
         if not options.service_accounts:
             chosen -= {SERVICE_ACCOUNT}
         optional: dict[str, Plugin] = {
-            OWNER_PERMISSIONS: OwnerPermissions(inputs.authorizer, inputs.registry),
+            OWNER_PERMISSIONS: OwnerReferencesPermissionEnforcement(
+                inputs.authorizer, inputs.registry
+            ),
             MUTATING_POLICY: self._mutating,
             VALIDATING_POLICY: self._validating,
         }

@@ -44,10 +44,10 @@ def check_authorized(authorizer: Authorizer, user: User, attributes: Attributes)
         Forbidden: naming user, verb and resource or path.
     """
     if not authorizer.allows(user, attributes):
-        raise build_refusal(user, attributes)
+        raise build_forbidden(user, attributes)
 
 
-def build_refusal(user: User, attributes: Attributes) -> Forbidden:
+def build_forbidden(user: User, attributes: Attributes) -> Forbidden:
     """Build the 403 for a request that the user is not permitted to make."""
     if attributes.path:
         return Forbidden(

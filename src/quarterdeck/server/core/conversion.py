@@ -139,4 +139,4 @@ class Conversions:
             body = await self._caller.call(client, request, timeout_s=_TIMEOUT_S)
         except CallFailed as error:
             raise converter.build_error(values[0], f"failed: {error}") from error
-        return converter.parse_answer(body, values, target, uid=uid)
+        return converter.parse_response(body, values, target, uid=uid)

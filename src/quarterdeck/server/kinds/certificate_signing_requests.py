@@ -104,7 +104,7 @@ def _prepare_update(value: Object, old: Object, context: Context) -> None:
         status.pop("certificate", None)
 
 
-CERTIFICATE_REQUEST = Rules(
+CERTIFICATE_SIGNING_REQUEST = Rules(
     prepare_update=_prepare_update,
     validate_new=_validate,
     selectable={"spec.signerName": ""},

@@ -104,7 +104,7 @@ def _build_bundle_cells(value: Object, now: datetime) -> Sequence[object]:
     return (value["metadata"].get("name", ""), signer)
 
 
-TRUST_BUNDLE = Rules(
+CLUSTER_TRUST_BUNDLE = Rules(
     validate=_validate_bundle,
     validate_new=_validate_new_bundle,
     validate_change=_validate_bundle_change,

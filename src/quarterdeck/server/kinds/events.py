@@ -244,7 +244,7 @@ _COLUMNS = (
     Column(name="Name", format="name", description=NAME_TEXT, priority=1),
 )
 
-CORE_EVENT = Rules(
+CORE_V1_EVENT = Rules(
     validate=_validate,
     name="path",
     allows_create_on_update=True,
@@ -257,7 +257,7 @@ CORE_EVENT = Rules(
     columns=_COLUMNS,
     cells=_build_cells,
 )
-NEW_EVENT = Rules(
+EVENTS_V1_EVENT = Rules(
     validate=_validate_both,
     validate_new=_validate_new,
     validate_change=_validate_change,

@@ -150,7 +150,7 @@ FLOW_SCHEMA = Rules(
     ),
     cells=_build_schema_cells,
 )
-PRIORITY_LEVEL = Rules(
+PRIORITY_LEVEL_CONFIGURATION = Rules(
     validate=_validate_level,
     default=_default_level,
     prepare_create=_reset_status,

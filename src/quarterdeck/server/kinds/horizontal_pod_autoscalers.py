@@ -122,7 +122,7 @@ _COLUMNS = (
     AGE,
 )
 
-AUTOSCALER_V2 = Rules(
+HORIZONTAL_POD_AUTOSCALER_V2 = Rules(
     default=_default_v2,
     validate_new=_validate_new,
     validate_change=_validate_change,
@@ -132,7 +132,7 @@ AUTOSCALER_V2 = Rules(
     cells=_build_autoscaler_cells,
     status_updates_labels=True,
 )
-AUTOSCALER_V1 = Rules(
+HORIZONTAL_POD_AUTOSCALER_V1 = Rules(
     default=_default_v1,
     validate_new=_validate_new,
     validate_change=_validate_change,

@@ -17,7 +17,7 @@ _SINGLE, _DUAL = "SingleStack", "RequireDualStack"
 _POLICY = "spec.ipFamilyPolicy"
 
 
-def init_families(spec: Object, before: Object, configured: Sequence[str]) -> list[FieldError]:
+def init_ip_families(spec: Object, before: Object, configured: Sequence[str]) -> list[FieldError]:
     """Fill in existing addresses, families and their policy; return the errors.
 
     Args:

@@ -12,8 +12,8 @@ from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.addresses import VALID_ADDRESS
 from quarterdeck.server.kinds.fields import get_items, get_mapping, set_defaults
 from quarterdeck.server.kinds.rules import Rules
-from quarterdeck.server.kinds.service_changes import validate_balancer_name
-from quarterdeck.server.kinds.services import list_balancer_addresses
+from quarterdeck.server.kinds.service_changes import validate_load_balancer_name
+from quarterdeck.server.kinds.services import list_load_balancer_addresses
 from quarterdeck.server.registry.printer import AGE, NAME, NONE, build_column, format_creation_age
 from quarterdeck.server.registry.resource import Context, Object
 
@@ -135,7 +135,7 @@ def _validate_backend(backend: Object, path: str) -> Iterator[FieldError]:
 def _build_ingress_cells(value: Object, now: datetime) -> Sequence[object]:
     spec = get_mapping(value, "spec")
     rules = get_items(spec, "rules")
-    address = ",".join(list_balancer_addresses(value))
+    address = ",".join(list_load_balancer_addresses(value))
     return (
         value["metadata"].get("name", ""),
         spec.get("ingressClassName") or NONE,
@@ -173,7 +173,7 @@ def _validate_status(value: Object, old: Object, context: Context) -> Iterator[F
         place = f"status.loadBalancer.ingress[{index}]"
         if (address := point.get("ip")) and parse_address(address) is None:
             yield invalid(f"{place}.ip", address, VALID_ADDRESS)
-        yield from validate_balancer_name(point.get("hostname"), f"{place}.hostname")
+        yield from validate_load_balancer_name(point.get("hostname"), f"{place}.hostname")
 
 
 INGRESS = Rules(

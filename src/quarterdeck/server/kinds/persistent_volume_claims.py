@@ -140,7 +140,7 @@ def _build_claim_cells(value: Object, now: datetime) -> Sequence[object]:
     )
 
 
-CLAIM = Rules(
+PERSISTENT_VOLUME_CLAIM = Rules(
     default=_default_claim,
     prepare_create=_prepare_claim,
     prepare_update=_prepare_claim_update,

@@ -207,14 +207,14 @@ def _find_volume_warnings(value: Object, old: Object | None, context: Context) -
     return found
 
 
-VOLUME = Rules(
+PERSISTENT_VOLUME = Rules(
     default=_default_volume,
     warn=_find_volume_warnings,
     prepare_create=_prepare_volume,
     prepare_update=_prepare_volume_update,
     validate=_validate_volume,
     validates_twice=True,
-    validates_twice_still=True,
+    validates_twice_in_newer_releases=True,
     validate_change=_validate_volume_update,
     status_updates_labels=True,
     columns=(

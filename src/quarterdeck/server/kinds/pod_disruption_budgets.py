@@ -66,7 +66,7 @@ def _build_budget_cells(value: Object, now: datetime) -> Sequence[object]:
     )
 
 
-DISRUPTION_BUDGET = Rules(
+POD_DISRUPTION_BUDGET = Rules(
     validate=_validate_budget,
     validate_status=_validate_status,
     name="path",

@@ -6,7 +6,7 @@ from quarterdeck.meta.field import Bare, FieldError, invalid, not_supported, quo
 from quarterdeck.meta.release import has_feature
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_items
-from quarterdeck.server.kinds.pod_system_validation import validate_parameters
+from quarterdeck.server.kinds.pod_system_validation import validate_sysctls
 from quarterdeck.server.registry.resource import Object
 
 _LARGEST_ID = 2**31 - 1
@@ -55,7 +55,7 @@ def validate_pod_context(spec: Object, path: str) -> Iterator[FieldError]:
         text = "ShareProcessNamespace and HostPID cannot both be enabled"
         yield invalid(f"{place}.shareProcessNamespace", value=True, detail=text)
     if context.get("sysctls"):
-        yield from validate_parameters(context, place)
+        yield from validate_sysctls(context, place)
     policies = ("Always", "OnRootMismatch")
     policy = context.get("fsGroupChangePolicy")
     yield from validators.validate_enum(f"{place}.fsGroupChangePolicy", policy, policies)

@@ -26,7 +26,7 @@ _NOT_ON_WINDOWS = "cannot be set for a windows pod"
 _NOT_ON_LINUX = "windows options cannot be set for a linux pod"
 
 
-def validate_parameters(context: Object, path: str) -> Iterator[FieldError]:
+def validate_sysctls(context: Object, path: str) -> Iterator[FieldError]:
     """Check the kernel parameters of a pod's security context."""
     seen: set[str] = set()
     for index, each in enumerate(get_items(context, "sysctls")):

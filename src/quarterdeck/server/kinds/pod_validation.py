@@ -27,7 +27,7 @@ from quarterdeck.server.kinds.pod_system_validation import (
     validate_host_network,
     validate_system_members,
 )
-from quarterdeck.server.kinds.topology_spread_validation import validate_spread
+from quarterdeck.server.kinds.topology_spread_validation import validate_topology_spread_constraints
 from quarterdeck.server.kinds.volume_source_validation import validate_volumes
 from quarterdeck.server.registry.metadata_validation import validate_labels
 from quarterdeck.server.registry.resource import Object
@@ -220,7 +220,7 @@ _CHECKS: dict[str, Callable[[Object, str], Iterable[FieldError]]] = {
         get_items(spec, "tolerations"), f"{path}.tolerations"
     ),
     "hostAliases": _validate_aliases,
-    "topologySpreadConstraints": validate_spread,
+    "topologySpreadConstraints": validate_topology_spread_constraints,
     "preemptionPolicy": lambda spec, path: validators.validate_enum(
         f"{path}.preemptionPolicy", spec["preemptionPolicy"], _PREEMPTION_POLICIES
     ),

@@ -161,7 +161,7 @@ def _build_claim_cells(value: Object, now: datetime) -> Sequence[object]:
     return (value["metadata"].get("name", ""), ",".join(states), format_creation_age(value, now))
 
 
-CLAIM = Rules(
+RESOURCE_CLAIM = Rules(
     default=_default_claim,
     prepare_update=_prepare_claim_update,
     validate_new=_validate_new_claim,
@@ -193,7 +193,7 @@ def _validate_template_change(value: Object, old: Object, context: Context) -> F
         yield invalid("spec", shown, validators.IMMUTABLE)
 
 
-CLAIM_TEMPLATE = Rules(
+RESOURCE_CLAIM_TEMPLATE = Rules(
     default=_default_template,
     validate=_validate_template,
     validate_change=_validate_template_change,

@@ -174,7 +174,7 @@ def _list_columns() -> tuple[Column, ...]:
     return (NAME, *amounts, AGE) if has_feature("NewerTablesAndWords") else (NAME, AGE, *amounts)
 
 
-QUOTA = Rules(
+RESOURCE_QUOTA = Rules(
     validate=_validate,
     validate_change=_validate_update,
     validate_status=_validate_status,

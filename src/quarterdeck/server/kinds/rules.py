@@ -57,7 +57,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Called for writes of the status only."""
     validates_twice: bool = False
     """Whether Kubernetes validates changed objects twice, and reports each error twice."""
-    validates_twice_still: bool = False
+    validates_twice_in_newer_releases: bool = False
     """Whether newer releases do so too."""
     warn: Callable[[Object, Object | None, Context], Sequence[str]] = find_no_warnings
 

@@ -8,7 +8,7 @@ from quarterdeck.meta.field import Bare, FieldError, forbidden, invalid, not_sup
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.addresses import VALID_ADDRESS
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping
-from quarterdeck.server.kinds.service_validation import validate_balancer_class
+from quarterdeck.server.kinds.service_validation import validate_load_balancer_class
 from quarterdeck.server.registry.resource import Context, Object
 
 
@@ -19,7 +19,7 @@ def validate_service_change(value: Object, old: Object, context: Context) -> Ite
         name = spec.get("loadBalancerClass")
         if name != before.get("loadBalancerClass"):
             yield invalid("spec.loadBalancerClass", name, "may not change once set")
-    yield from validate_balancer_class(spec)
+    yield from validate_load_balancer_class(spec)
     if "ExternalName" in (spec.get("type"), before.get("type")):
         return
     yield from _validate_kept_addresses(spec, before)
@@ -65,10 +65,10 @@ def validate_service_status(value: Object, old: Object, context: Context) -> Ite
             yield forbidden(f"{place}.ipMode", "may not be specified when `ip` is not set")
         elif mode is not None and mode not in ("Proxy", "VIP"):
             yield not_supported(f"{place}.ipMode", mode, ("Proxy", "VIP"))
-        yield from validate_balancer_name(point.get("hostname"), f"{place}.hostname")
+        yield from validate_load_balancer_name(point.get("hostname"), f"{place}.hostname")
 
 
-def validate_balancer_name(name: str | None, path: str) -> Iterator[FieldError]:
+def validate_load_balancer_name(name: str | None, path: str) -> Iterator[FieldError]:
     """Check the host name of a load balancer."""
     if not name:
         return

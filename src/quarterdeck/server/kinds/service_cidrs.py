@@ -68,7 +68,7 @@ def _build_range_cells(value: Object, now: datetime) -> Sequence[object]:
     return (value["metadata"].get("name", ""), ranges, format_creation_age(value, now))
 
 
-SERVICE_RANGE = Rules(
+SERVICE_CIDR = Rules(
     validate_new=_validate_new_range,
     validate_change=_validate_range_change,
     columns=(NAME, build_column("CIDRs"), AGE),
@@ -113,7 +113,7 @@ def _build_address_cells(value: Object, now: datetime) -> Sequence[object]:
     )
 
 
-ADDRESS = Rules(
+IP_ADDRESS = Rules(
     validate=_validate_address,
     validate_change=_validate_address_change,
     name="address",

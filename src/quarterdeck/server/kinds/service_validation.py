@@ -239,10 +239,10 @@ def _validate_balancer(spec: Object) -> Iterator[FieldError]:
             yield invalid(f"spec.LoadBalancerSourceRanges[{index}]", network, text)
     if spec.get("allocateLoadBalancerNodePorts") is not None and not is_balanced:
         yield forbidden("spec.allocateLoadBalancerNodePorts", _BALANCED_ONLY)
-    yield from validate_balancer_class(spec)
+    yield from validate_load_balancer_class(spec)
 
 
-def validate_balancer_class(spec: Object) -> Iterator[FieldError]:
+def validate_load_balancer_class(spec: Object) -> Iterator[FieldError]:
     """Check the class of a load balancer."""
     name, path = spec.get("loadBalancerClass"), "spec.loadBalancerClass"
     if name is None:

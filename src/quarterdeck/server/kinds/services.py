@@ -96,14 +96,14 @@ def _format_external_address(value: Object) -> str:
         case "ClusterIP" | "NodePort":
             return ",".join(given) or NONE
         case "LoadBalancer":
-            return ",".join([*list_balancer_addresses(value), *given]) or "<pending>"
+            return ",".join([*list_load_balancer_addresses(value), *given]) or "<pending>"
         case "ExternalName":
             return spec.get("externalName") or ""
         case _:
             return UNKNOWN
 
 
-def list_balancer_addresses(value: Object) -> list[str]:
+def list_load_balancer_addresses(value: Object) -> list[str]:
     """Return the addresses and host names of the load balancer of a service."""
     found = {
         each.get("ip") or each.get("hostname") or ""

@@ -67,7 +67,7 @@ def _build_cells(value: Object, now: datetime) -> Sequence[object]:
     return (value["metadata"].get("name", ""), f"{name}.{group}" if group else name, state)
 
 
-STORAGE_MIGRATION = Rules(
+STORAGE_VERSION_MIGRATION = Rules(
     validate=_validate,
     validate_change=_validate_change,
     validate_status=_validate_status,

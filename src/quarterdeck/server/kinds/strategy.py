@@ -166,7 +166,7 @@ class BuiltinStrategy:
 
     def _validates_twice(self) -> bool:
         if has_feature("ChangesAreCheckedOnce"):
-            return self.rules.validates_twice_still
+            return self.rules.validates_twice_in_newer_releases
         return self.rules.validates_twice
 
     def bumps_generation(self, value: Object, old: Object, context: Context) -> bool:

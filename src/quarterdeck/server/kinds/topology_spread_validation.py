@@ -13,7 +13,7 @@ _INCLUSION_POLICIES = ("Honor", "Ignore")
 _POSITIVE = "must be greater than zero"
 
 
-def validate_spread(spec: Object, path: str) -> Iterator[FieldError]:
+def validate_topology_spread_constraints(spec: Object, path: str) -> Iterator[FieldError]:
     """Check the constraints of a pod's topology."""
     constraints = get_items(spec, "topologySpreadConstraints")
     identities = [

@@ -12,7 +12,7 @@ from typing import Any
 from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.field import quote
 from quarterdeck.wire.status import ApiError
-from quarterdeck.wire.webhook_answer import UnreadableAnswer, decode_answer
+from quarterdeck.wire.webhook_response import MalformedResponse, decode_response
 
 Object = dict[str, Any]
 Key = tuple[str, bytes]
@@ -86,7 +86,7 @@ class Converter:
             "request": {"uid": uid, "desiredAPIVersion": target, "objects": list(values)},
         }
 
-    def parse_answer(
+    def parse_response(
         self, body: bytes, values: Sequence[Object], target: str, *, uid: str
     ) -> list[Object]:
         """Return the converted objects of a response, in order.
@@ -95,9 +95,9 @@ class Converter:
             ApiError: with Kubernetes' text, if the response is invalid.
         """
         try:
-            answer = decode_answer(body)
+            answer = decode_response(body)
             objects = self._read(answer, uid)
-        except (UnreadableAnswer, _Refused) as error:
+        except (MalformedResponse, _Refused) as error:
             raise self.build_error(values[0], f"failed: {error}") from error
         if len(objects) != len(values):
             text = f"returned {len(objects)} objects, expected {len(values)}"

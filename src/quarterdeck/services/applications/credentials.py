@@ -16,7 +16,7 @@ def has_credentials(request: Request) -> bool:
     return bool(_find(request))
 
 
-def build_refusal(request: Request) -> Forbidden:
+def build_forbidden(request: Request) -> Forbidden:
     """Build the 403 that names the headers and the fix."""
     names = ", ".join(_find(request))
     return Forbidden(

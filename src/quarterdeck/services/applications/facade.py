@@ -94,7 +94,7 @@ class Facade:
             Forbidden: on paths that only this process answers, with its own rights.
         """
         if path in _OWN and path not in _PUBLIC:
-            raise credentials.build_refusal(request)
+            raise credentials.build_forbidden(request)
         if path in _PUBLIC:
             return await self._serve_own(path, request)
         return _with_error(await self._others(request))

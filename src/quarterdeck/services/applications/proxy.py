@@ -28,7 +28,7 @@ class Proxy:
     async def handle(self, request: Request) -> Response | StreamResponse:
         """Forward a request; streams the answer of a watch, and refuses credentials."""
         if credentials.has_credentials(request):
-            refusal = credentials.build_refusal(request)
+            refusal = credentials.build_forbidden(request)
             return Response(refusal.code, JSON, refusal.encode())
         path = paths.parse(request.path) or ResourcePath("", "", "")
         body = await request.read(MAX_BODY)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from quarterdeck.server.kinds import build_builtin_resources
-from quarterdeck.server.kinds.ip_families import init_families
+from quarterdeck.server.kinds.ip_families import init_ip_families
 from quarterdeck.server.registry.resource import Context, Object, Resource
 
 NOW = datetime(2026, 11, 15, 3, 0, 0, tzinfo=UTC)
@@ -588,7 +588,7 @@ def test_events_are_the_same_object_in_both_groups() -> None:
 def test_a_put_that_leaves_addresses_out_keeps_them() -> None:
     before = {"clusterIP": "10.96.0.20", "clusterIPs": ["10.96.0.20"], "ipFamilies": ["IPv4"]}
     spec: Object = {"ports": [{"port": 81}]}
-    assert init_families(spec, before, ["IPv4"]) == []
+    assert init_ip_families(spec, before, ["IPv4"]) == []
     assert spec["clusterIP"] == "10.96.0.20"
     assert spec["clusterIPs"] == ["10.96.0.20"]
 

@@ -1,6 +1,6 @@
 """AlwaysPullImages and AlwaysDeny: off unless they are enabled."""
 
-from quarterdeck.server.admission.attributes import AdmissionAttributes, build_refusal
+from quarterdeck.server.admission.attributes import AdmissionAttributes, build_forbidden
 from quarterdeck.server.admission.plugin import MutatingPlugin, ValidatingPlugin
 from quarterdeck.server.kinds.fields import get_items
 
@@ -32,4 +32,4 @@ class AlwaysDeny(ValidatingPlugin):
         Raises:
             Forbidden: always.
         """
-        raise build_refusal(attributes, "admission control is denying all modifications")
+        raise build_forbidden(attributes, "admission control is denying all modifications")

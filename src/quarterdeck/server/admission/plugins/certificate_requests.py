@@ -4,7 +4,7 @@ import base64
 import binascii
 from collections.abc import Collection
 
-from quarterdeck.server.admission.attributes import AdmissionAttributes, build_refusal
+from quarterdeck.server.admission.attributes import AdmissionAttributes, build_forbidden
 from quarterdeck.server.authentication.user import MASTERS_GROUP
 from quarterdeck.server.authorization.authorizer import Attributes, Authorizer
 from quarterdeck.server.registry.resource import Object
@@ -69,7 +69,7 @@ class CertificateRequests:
             for name in names
         ):
             why = f'user not permitted to {verb} requests with signerName "{signer}"'
-            raise build_refusal(attributes, why)
+            raise build_forbidden(attributes, why)
 
 
 def _is_request(attributes: AdmissionAttributes) -> bool:
@@ -96,7 +96,7 @@ def _check_groups(attributes: AdmissionAttributes) -> None:
         return
     if MASTERS_GROUP in _list_organizations(str(spec.get("request") or "")):
         why = f"use of {_CLIENT_SIGNER} signer with {MASTERS_GROUP} group is not allowed"
-        raise build_refusal(attributes, why)
+        raise build_forbidden(attributes, why)
 
 
 def _list_organizations(request: str) -> list[str]:

@@ -7,7 +7,7 @@ from quarterdeck.server.admission.plugin import MutatingPlugin
 from quarterdeck.server.kinds.fields import get_items
 
 
-class DefaultTolerations(MutatingPlugin):
+class DefaultTolerationSeconds(MutatingPlugin):
     """Adds the default tolerations of nodes that are not ready or unreachable: five minutes."""
 
     resources = frozenset({"pods"})

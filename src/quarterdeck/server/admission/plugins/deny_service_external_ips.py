@@ -1,11 +1,11 @@
 """DenyServiceExternalIPs: services get no new external addresses."""
 
-from quarterdeck.server.admission.attributes import AdmissionAttributes, build_refusal
+from quarterdeck.server.admission.attributes import AdmissionAttributes, build_forbidden
 from quarterdeck.server.admission.plugin import ValidatingPlugin
 from quarterdeck.server.kinds.fields import get_items
 
 
-class ExternalAddresses(ValidatingPlugin):
+class DenyServiceExternalIPs(ValidatingPlugin):
     """Refuses external addresses that a service did not have before."""
 
     resources = frozenset({"services"})
@@ -24,4 +24,4 @@ class ExternalAddresses(ValidatingPlugin):
         )
         if new - old:
             why = "Use of external IPs is denied by admission control"
-            raise build_refusal(attributes, why)
+            raise build_forbidden(attributes, why)

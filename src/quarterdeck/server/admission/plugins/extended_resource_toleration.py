@@ -5,7 +5,7 @@ from quarterdeck.server.admission.plugin import MutatingPlugin
 from quarterdeck.server.kinds.fields import get_items, get_mapping
 
 
-class ExtendedResources(MutatingPlugin):
+class ExtendedResourceToleration(MutatingPlugin):
     """Adds a toleration for each extended resource that containers request."""
 
     resources = frozenset({"pods"})

@@ -1,6 +1,10 @@
 """DefaultIngressClass: ingresses without a class get the default one."""
 
-from quarterdeck.server.admission.attributes import AdmissionAttributes, build_refusal, is_creation
+from quarterdeck.server.admission.attributes import (
+    AdmissionAttributes,
+    build_forbidden,
+    is_creation,
+)
 from quarterdeck.server.admission.plugin import MutatingPlugin
 from quarterdeck.server.admission.plugins.lookup import list_objects
 from quarterdeck.server.kinds.fields import get_mapping
@@ -38,7 +42,7 @@ class DefaultIngressClass(MutatingPlugin):
             if get_mapping(each, "metadata", "annotations").get(_DEFAULT) == "true"
         ]
         if len(names) > 1:
-            raise build_refusal(
+            raise build_forbidden(
                 attributes, f"{len(names)} default IngressClasses were found, only 1 allowed"
             )
         if names:

@@ -1,6 +1,6 @@
 """LimitPodHardAntiAffinityTopology: required anti-affinity of pods is between nodes only."""
 
-from quarterdeck.server.admission.attributes import AdmissionAttributes, build_refusal
+from quarterdeck.server.admission.attributes import AdmissionAttributes, build_forbidden
 from quarterdeck.server.admission.plugin import ValidatingPlugin
 from quarterdeck.server.kinds.fields import get_items
 
@@ -8,7 +8,7 @@ _HOSTNAME = "kubernetes.io/hostname"
 _TERMS = ("spec", "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
 
 
-class AntiAffinity(ValidatingPlugin):
+class LimitPodHardAntiAffinityTopology(ValidatingPlugin):
     """Refuses pods whose required anti-affinity has another topology key than the host name."""
 
     resources = frozenset({"pods"})
@@ -24,7 +24,7 @@ class AntiAffinity(ValidatingPlugin):
         for term in get_items(attributes.value or {}, *_TERMS):
             key = term.get("topologyKey")
             if key != _HOSTNAME:
-                raise build_refusal(
+                raise build_forbidden(
                     attributes,
                     f"affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey {key} but"
                     f" only key {_HOSTNAME} is allowed",

@@ -6,7 +6,7 @@ from typing import Any
 from quarterdeck.kit.quantity import Quantity
 from quarterdeck.server.admission.attributes import (
     AdmissionAttributes,
-    build_refusal,
+    build_forbidden,
     is_creation,
     is_resize,
 )
@@ -51,7 +51,7 @@ class LimitRanger:
             problems = list(find(attributes.value or {}, limits))
             if problems:
                 text = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
-                raise build_refusal(attributes, text)
+                raise build_forbidden(attributes, text)
 
     def _list_limits(self, namespace: str) -> Iterator[Sequence[Object]]:
         for value in list_objects(self._store, _RANGES, namespace):

@@ -7,7 +7,7 @@ they may write; this plugin decides which objects.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from quarterdeck.server.admission.attributes import AdmissionAttributes, build_refusal
+from quarterdeck.server.admission.attributes import AdmissionAttributes, build_forbidden
 from quarterdeck.server.admission.plugin import MutatingPlugin
 from quarterdeck.server.admission.plugins.lookup import get_object
 from quarterdeck.server.authentication.user import User
@@ -56,9 +56,9 @@ class NodeRestriction(MutatingPlugin):
         name = _get_node_name(attributes.user)
         if not name:
             why = f'could not determine node from user "{attributes.user.name}"'
-            raise build_refusal(attributes, why)
+            raise build_forbidden(attributes, why)
         if why := next(self._find_problems(name, attributes), ""):
-            raise build_refusal(attributes, why)
+            raise build_forbidden(attributes, why)
 
     def _find_problems(self, node: str, attributes: AdmissionAttributes) -> Iterator[str]:
         match attributes.resource.gvr.group_resource:

@@ -7,7 +7,7 @@ permissions fails there.
 """
 
 from quarterdeck.meta.identity import GVK
-from quarterdeck.server.admission.attributes import AdmissionAttributes, build_refusal
+from quarterdeck.server.admission.attributes import AdmissionAttributes, build_forbidden
 from quarterdeck.server.admission.plugin import ValidatingPlugin
 from quarterdeck.server.authorization.authorizer import Attributes, Authorizer
 from quarterdeck.server.registry.registry import Registry
@@ -21,7 +21,7 @@ _FINALIZE_ALL = Attributes(
 )
 
 
-class OwnerPermissions(ValidatingPlugin):
+class OwnerReferencesPermissionEnforcement(ValidatingPlugin):
     """Checks writers of owner references."""
 
     def __init__(self, authorizer: Authorizer, registry: Registry) -> None:
@@ -42,7 +42,7 @@ class OwnerPermissions(ValidatingPlugin):
             return
         if attributes.verb != "create" and not self._may_delete(attributes):
             why = "cannot set an ownerRef on a resource you can't delete: , <nil>"
-            raise build_refusal(attributes, why)
+            raise build_forbidden(attributes, why)
         blocked = {each.get("uid") for each in before if each.get("blockOwnerDeletion")}
         new = [
             each
@@ -71,7 +71,7 @@ class OwnerPermissions(ValidatingPlugin):
         group, _, version = api_version.rpartition("/")
         resource = self._registry.find_by_kind(GVK(group, version, kind))
         if resource is None:
-            raise build_refusal(
+            raise build_forbidden(
                 attributes,
                 "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for"
                 f' APIVersion {api_version} Kind {kind}: no matches for kind "{kind}" in version'
@@ -87,7 +87,7 @@ class OwnerPermissions(ValidatingPlugin):
             name=str(owner.get("name")),
         )
         if not self._authorizer.allows(attributes.user, asked):
-            raise build_refusal(
+            raise build_forbidden(
                 attributes,
                 "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't"
                 " set finalizers on: , <nil>",

@@ -1,6 +1,10 @@
 """PodNodeSelector: pods of a namespace run on the nodes that its annotation selects."""
 
-from quarterdeck.server.admission.attributes import AdmissionAttributes, build_refusal, is_creation
+from quarterdeck.server.admission.attributes import (
+    AdmissionAttributes,
+    build_forbidden,
+    is_creation,
+)
 from quarterdeck.server.admission.plugin import MutatingPlugin
 from quarterdeck.server.admission.plugins.lookup import get_object
 from quarterdeck.server.kinds.fields import get_mapping
@@ -9,7 +13,7 @@ from quarterdeck.storage import Store
 _ANNOTATION = "scheduler.alpha.kubernetes.io/node-selector"
 
 
-class NodeSelector(MutatingPlugin):
+class PodNodeSelector(MutatingPlugin):
     """Merges the selector of the namespace into that of the pod."""
 
     resources = frozenset({"pods"})
@@ -35,5 +39,5 @@ class NodeSelector(MutatingPlugin):
         given = spec.get("nodeSelector") or {}
         if any(given.get(key, value) != value for key, value in wanted.items()):
             why = "pod node label selector conflicts with its namespace node label selector"
-            raise build_refusal(attributes, why)
+            raise build_forbidden(attributes, why)
         spec["nodeSelector"] = {**wanted, **given}

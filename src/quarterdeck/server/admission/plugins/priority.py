@@ -2,7 +2,7 @@
 
 from quarterdeck.server.admission.attributes import (
     AdmissionAttributes,
-    build_refusal,
+    build_forbidden,
     is_creation,
     is_update,
 )
@@ -45,7 +45,7 @@ class Priority(MutatingPlugin):
         number, policy = self._find_priority(attributes, spec)
         given = spec.get("priority")
         if given is not None and given != number:
-            raise build_refusal(
+            raise build_forbidden(
                 attributes,
                 f"the integer value of priority ({given}) must not be provided in pod spec;"
                 f" priority admission controller computed {number} from the given PriorityClass"
@@ -54,7 +54,7 @@ class Priority(MutatingPlugin):
         spec["priority"] = number
         chosen = spec.get("preemptionPolicy")
         if chosen is not None and chosen != policy:
-            raise build_refusal(
+            raise build_forbidden(
                 attributes,
                 f"the string value of PreemptionPolicy ({chosen}) must not be provided in pod"
                 f" spec; priority admission controller computed {policy} from the given"
@@ -72,7 +72,7 @@ class Priority(MutatingPlugin):
         for each in list_objects(self._store, _CLASSES):
             name = each["metadata"]["name"]
             if each.get("globalDefault") and name != attributes.name:
-                raise build_refusal(
+                raise build_forbidden(
                     attributes,
                     f"PriorityClass {name} is already marked as default. Only one default can"
                     " exist",
@@ -87,7 +87,7 @@ class Priority(MutatingPlugin):
             return found.get("value") or 0, found.get("preemptionPolicy") or _PREEMPT
         if name in SYSTEM_PRIORITIES:
             return SYSTEM_PRIORITIES[name], _PREEMPT
-        raise build_refusal(attributes, f"no PriorityClass with name {name} was found")
+        raise build_forbidden(attributes, f"no PriorityClass with name {name} was found")
 
     def _find_default(self, spec: Object) -> tuple[int, str]:
         for each in list_objects(self._store, _CLASSES):

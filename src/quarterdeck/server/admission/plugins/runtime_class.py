@@ -1,6 +1,10 @@
 """RuntimeClass: pods get the overhead and scheduling of their runtime class."""
 
-from quarterdeck.server.admission.attributes import AdmissionAttributes, build_refusal, is_creation
+from quarterdeck.server.admission.attributes import (
+    AdmissionAttributes,
+    build_forbidden,
+    is_creation,
+)
 from quarterdeck.server.admission.plugins.lookup import get_object
 from quarterdeck.server.kinds.fields import get_mapping
 from quarterdeck.server.registry.resource import Object
@@ -30,7 +34,7 @@ class RuntimeClass:
         overhead = get_mapping(found, "overhead", "podFixed")
         if overhead:
             if spec.get("overhead") not in (None, overhead):
-                raise build_refusal(
+                raise build_forbidden(
                     attributes,
                     "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead",
                 )
@@ -47,7 +51,7 @@ class RuntimeClass:
             return
         spec = get_mapping(attributes.value or {}, "spec")
         if spec.get("overhead") and not spec.get("runtimeClassName"):
-            raise build_refusal(
+            raise build_forbidden(
                 attributes, "pod rejected: Pod Overhead set without corresponding RuntimeClass"
             )
 
@@ -57,7 +61,7 @@ class RuntimeClass:
             return None
         found = get_object(self._store, "runtimeclasses.node.k8s.io", "", name)
         if found is None:
-            raise build_refusal(attributes, f'pod rejected: RuntimeClass "{name}" not found')
+            raise build_forbidden(attributes, f'pod rejected: RuntimeClass "{name}" not found')
         return found
 
 
@@ -66,7 +70,7 @@ def _apply_scheduling(attributes: AdmissionAttributes, spec: Object, scheduling:
     selector = dict(spec.get("nodeSelector") or {})
     for key, value in wanted.items():
         if selector.get(key, value) != value:
-            raise build_refusal(
+            raise build_forbidden(
                 attributes,
                 f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value};"
                 f" pod.spec.nodeSelector[{key}] = {selector[key]}",

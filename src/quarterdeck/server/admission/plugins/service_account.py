@@ -3,7 +3,11 @@
 import random
 from collections.abc import Container
 
-from quarterdeck.server.admission.attributes import AdmissionAttributes, build_refusal, is_creation
+from quarterdeck.server.admission.attributes import (
+    AdmissionAttributes,
+    build_forbidden,
+    is_creation,
+)
 from quarterdeck.server.admission.plugin import MutatingPlugin
 from quarterdeck.server.admission.plugins.lookup import get_object
 from quarterdeck.server.admission.plugins.token_volume import mount_token
@@ -40,7 +44,7 @@ class ServiceAccount(MutatingPlugin):
         spec["serviceAccountName"] = spec["serviceAccount"] = name
         account = get_object(self._store, "serviceaccounts", attributes.namespace, name)
         if account is None:
-            raise build_refusal(
+            raise build_forbidden(
                 attributes,
                 f"error looking up service account {attributes.namespace}/{name}: serviceaccount"
                 f' "{name}" not found',
@@ -56,14 +60,14 @@ class ServiceAccount(MutatingPlugin):
 def _check_mirror_pod(attributes: AdmissionAttributes, spec: Object) -> None:
     """Refuse a mirror pod that references a service account, a secret or a token."""
     if spec.get("serviceAccountName"):
-        raise build_refusal(attributes, "a mirror pod may not reference service accounts")
+        raise build_forbidden(attributes, "a mirror pod may not reference service accounts")
     for volume in get_items(spec, "volumes"):
         if volume.get("secret") is not None:
-            raise build_refusal(attributes, "a mirror pod may not reference secrets")
+            raise build_forbidden(attributes, "a mirror pod may not reference secrets")
         for source in get_items(volume, "projected", "sources"):
             if source.get("serviceAccountToken") is not None:
                 text = "a mirror pod may not use ServiceAccountToken volume projections"
-                raise build_refusal(attributes, text)
+                raise build_forbidden(attributes, text)
 
 
 def _check_secrets(attributes: AdmissionAttributes, spec: Object, account: Object) -> None:
@@ -73,7 +77,7 @@ def _check_secrets(attributes: AdmissionAttributes, spec: Object, account: Objec
     for volume in get_items(spec, "volumes"):
         name = get_mapping(volume, "secret").get("secretName")
         if name and name not in allowed:
-            raise build_refusal(
+            raise build_forbidden(
                 attributes,
                 f'volume with secret.secretName="{name}" is not allowed because {who}',
             )
@@ -84,7 +88,7 @@ def _check_secrets(attributes: AdmissionAttributes, spec: Object, account: Objec
     for index, secret in enumerate(get_items(spec, "imagePullSecrets")):
         if secret.get("name") not in pulled:
             account_name = account["metadata"]["name"]
-            raise build_refusal(
+            raise build_forbidden(
                 attributes,
                 f'imagePullSecrets[{index}].name="{secret.get("name")}" is not allowed because'
                 f" service account {account_name} does not reference that imagePullSecret",
@@ -102,7 +106,7 @@ def _check_environment(
     for variable in get_items(container, "env"):
         name = get_mapping(variable, "valueFrom", "secretKeyRef").get("name")
         if name and name not in allowed:
-            raise build_refusal(
+            raise build_forbidden(
                 attributes,
                 f"{kind} {container.get('name')} with envVar {variable.get('name')} referencing"
                 f' secret.secretName="{name}" is not allowed because {cause}',

@@ -18,7 +18,7 @@ from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.admission.plugin import MutatingPlugin
 from quarterdeck.server.kinds import validators
 from quarterdeck.server.kinds.fields import get_items, get_mapping
-from quarterdeck.server.kinds.ip_families import init_families
+from quarterdeck.server.kinds.ip_families import init_ip_families
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import Store, StoreEvent
 from quarterdeck.wire.status import Invalid
@@ -121,7 +121,7 @@ class ServiceAddresses(MutatingPlugin):
             attributes.name or service["metadata"].get("generateName", ""),
         )
         if spec.get("type") != "ExternalName":
-            if errors := init_families(spec, before, (f"IPv{self._network.version}",)):
+            if errors := init_ip_families(spec, before, (f"IPv{self._network.version}",)):
                 raise Invalid.of("Service", attributes.name, errors)
             if not before.get("clusterIP"):
                 self._set_address(spec, holder, attributes)

@@ -4,7 +4,7 @@ from quarterdeck.server.admission.attributes import AdmissionAttributes, is_crea
 from quarterdeck.server.admission.plugin import MutatingPlugin
 
 
-class StorageProtection(MutatingPlugin):
+class StorageObjectInUseProtection(MutatingPlugin):
     """Adds protection finalizers to claims and volumes."""
 
     _FINALIZERS = {  # noqa: RUF012 - never changed

@@ -5,7 +5,7 @@ from quarterdeck.server.admission.plugin import MutatingPlugin
 from quarterdeck.server.kinds.fields import get_items
 
 
-class NodeTaint(MutatingPlugin):
+class TaintNodesByCondition(MutatingPlugin):
     """Taints new nodes as not ready."""
 
     resources = frozenset({"nodes"})

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from quarterdeck.kit import json as kit_json
-from quarterdeck.server.admission.attributes import AdmissionAttributes, build_refusal
+from quarterdeck.server.admission.attributes import AdmissionAttributes, build_forbidden
 from quarterdeck.server.admission.plugin import ValidatingPlugin
 from quarterdeck.server.admission.pod_security.levels import (
     NO_POLICY,
@@ -90,7 +90,7 @@ class PodSecurity(ValidatingPlugin):
                 f'would violate PodSecurity "{policy.audit}": {_join(violations)}'
             )
         if is_enforced and (violations := _find_violations(value, policy.enforce)):
-            raise build_refusal(
+            raise build_forbidden(
                 attributes, f'violates PodSecurity "{policy.enforce}": {_join(violations)}'
             )
         if violations := _find_violations(value, policy.warn):

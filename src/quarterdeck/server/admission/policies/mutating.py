@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quarterdeck.kit import json as kit_json
 from quarterdeck.meta import builtins
-from quarterdeck.server.admission.attributes import AdmissionAttributes, build_refusal
+from quarterdeck.server.admission.attributes import AdmissionAttributes, build_forbidden
 from quarterdeck.server.admission.computation import Computation, Computations, MakeBudget
 from quarterdeck.server.admission.matching import is_exempt
 from quarterdeck.server.admission.metrics import NO_ERROR, AdmissionMetrics
@@ -250,7 +250,7 @@ def _get_key(invocation: Invocation) -> tuple[str, str]:
 
 def _build_refusal(attributes: AdmissionAttributes, failures: list[_Failure]) -> ApiError:
     messages = [_format_failure(each) for each in failures]
-    details = build_refusal(attributes, "").details or Details()
+    details = build_forbidden(attributes, "").details or Details()
     causes = tuple(Cause(message=each) for each in messages)
     return ApiError(
         messages[0],

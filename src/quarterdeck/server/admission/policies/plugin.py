@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quarterdeck.kit import json as kit_json
-from quarterdeck.server.admission.attributes import AdmissionAttributes, build_refusal
+from quarterdeck.server.admission.attributes import AdmissionAttributes, build_forbidden
 from quarterdeck.server.admission.computation import Computation, Computations, MakeBudget
 from quarterdeck.server.admission.matching import is_exempt
 from quarterdeck.server.admission.metrics import AdmissionMetrics
@@ -237,7 +237,7 @@ def _build_denial(attributes: AdmissionAttributes, denial: _Denial) -> ApiError:
     if binding is not None:
         said += f" with binding '{binding.name}'"
     message = f"{said} denied request: {decision.message}"
-    refusal = build_refusal(attributes, message)
+    refusal = build_forbidden(attributes, message)
     details = refusal.details or Details()
     return ApiError(
         refusal.message,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from quarterdeck.kit import json as kit_json
 from quarterdeck.meta.field import quote
 from quarterdeck.server.admission import match_conditions
-from quarterdeck.server.admission.attributes import AdmissionAttributes, build_refusal
+from quarterdeck.server.admission.attributes import AdmissionAttributes, build_forbidden
 from quarterdeck.server.admission.computation import Computations, MakeBudget
 from quarterdeck.server.admission.match_conditions import ConditionFailed
 from quarterdeck.server.admission.matching import (
@@ -31,7 +31,7 @@ from quarterdeck.server.admission.webhooks.registration import (
     Webhook,
     parse_webhooks,
 )
-from quarterdeck.server.admission.webhooks.review import InvalidAnswer, Verdict
+from quarterdeck.server.admission.webhooks.review import InvalidResponse, Verdict
 from quarterdeck.server.authorization.authorizer import Authorizer
 from quarterdeck.server.registry.name_generator import generate_uid
 from quarterdeck.server.registry.registry import Registry
@@ -105,14 +105,14 @@ class WebhookDispatcher:
             try:
                 body = await self._caller.call(webhook.client, request, timeout_s=webhook.timeout_s)
             except CallFailed as error:
-                raise InvalidAnswer(f"failed to call webhook: {error}") from error
-            verdict = review.parse_answer(
+                raise InvalidResponse(f"failed to call webhook: {error}") from error
+            verdict = review.parse_response(
                 body,
                 uid=uid,
                 version=review.choose_version(webhook),
                 is_mutating=webhook.is_mutating,
             )
-        except InvalidAnswer as error:
+        except InvalidResponse as error:
             if webhook.failure_policy is FailurePolicy.IGNORE:
                 watch.ignore_failure(error)
                 return None
@@ -123,7 +123,7 @@ class WebhookDispatcher:
         for key, value in verdict.audit_annotations.items():
             attributes.audit_annotations[f"{webhook.name}/{key}"] = value
         if not verdict.is_allowed:
-            refusal = review.build_refusal(webhook.name, verdict.status)
+            refusal = review.build_status_error(webhook.name, verdict.status)
             watch.refuse(refusal.code)
             raise refusal
         watch.allow()
@@ -174,7 +174,7 @@ class WebhookDispatcher:
         except ConditionFailed as error:
             if webhook.failure_policy is FailurePolicy.IGNORE:
                 return False
-            raise build_refusal(attributes, str(error)) from error
+            raise build_forbidden(attributes, str(error)) from error
 
     def _apply_events(self, resource: str, events: Sequence[StoreEvent]) -> None:
         changed = [event for event in events if event.key.resource == resource]

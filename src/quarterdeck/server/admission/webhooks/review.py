@@ -12,13 +12,13 @@ from quarterdeck.server.admission.request import build_request, convert_for_revi
 from quarterdeck.server.admission.webhooks.registration import Webhook
 from quarterdeck.server.registry.resource import Object, Resource
 from quarterdeck.wire.status import ApiError
-from quarterdeck.wire.webhook_answer import UnreadableAnswer, decode_answer
+from quarterdeck.wire.webhook_response import MalformedResponse, decode_response
 
 GROUP = "admission.k8s.io"
 _LOWEST_REFUSAL = 400
 
 
-class InvalidAnswer(Exception):
+class InvalidResponse(Exception):
     """Raised when a webhook call fails or its response is not a valid AdmissionReview."""
 
 
@@ -74,22 +74,22 @@ def choose_version(webhook: Webhook) -> str:
     return next(each for each in webhook.review_versions if each in ("v1", "v1beta1"))
 
 
-def parse_answer(body: bytes, *, uid: str, version: str, is_mutating: bool) -> Verdict:
+def parse_response(body: bytes, *, uid: str, version: str, is_mutating: bool) -> Verdict:
     """Parse the response of a webhook.
 
     Raises:
-        InvalidAnswer: in Kubernetes' words.
+        InvalidResponse: in Kubernetes' words.
     """
     document = _decode(body)
     api_version, kind = document.get("apiVersion") or "", document.get("kind") or ""
     if kind != "AdmissionReview":
-        raise InvalidAnswer(
+        raise InvalidResponse(
             f"failed to call webhook: no kind {quote(kind)} is registered for version"
             f' {quote(api_version)} in scheme "pkg/util/webhook/client.go:71"'
         )
     if api_version != f"{GROUP}/{version}":
         found = api_version.rpartition("/")[2]
-        raise InvalidAnswer(
+        raise InvalidResponse(
             f"failed to call webhook: converting ({found}.AdmissionReview) to"
             f" ({version}.AdmissionReview): unknown conversion"
         )
@@ -98,7 +98,7 @@ def parse_answer(body: bytes, *, uid: str, version: str, is_mutating: bool) -> V
     try:
         response = msgspec.convert(document["response"], _Response)
     except msgspec.ValidationError as error:
-        raise InvalidAnswer(f"failed to call webhook: invalid response: {error}") from error
+        raise InvalidResponse(f"failed to call webhook: invalid response: {error}") from error
     if response.uid != uid:
         raise _build_invalid(f'expected response.uid="{uid}", got {quote(response.uid)}')
     return Verdict(
@@ -110,7 +110,7 @@ def parse_answer(body: bytes, *, uid: str, version: str, is_mutating: bool) -> V
     )
 
 
-def build_refusal(name: str, status: dict[str, Any]) -> ApiError:
+def build_status_error(name: str, status: dict[str, Any]) -> ApiError:
     """Build the error for a write that a webhook refused, with its message, reason and code."""
     message, reason = status.get("message") or "", status.get("reason") or ""
     said = f"admission webhook {quote(name)} denied the request"
@@ -123,9 +123,9 @@ def build_refusal(name: str, status: dict[str, Any]) -> ApiError:
 
 def _decode(body: bytes) -> Object:
     try:
-        return decode_answer(body)
-    except UnreadableAnswer as error:
-        raise InvalidAnswer(f"failed to call webhook: {error}") from error
+        return decode_response(body)
+    except MalformedResponse as error:
+        raise InvalidResponse(f"failed to call webhook: {error}") from error
 
 
 def _parse_patch(response: _Response, *, is_mutating: bool) -> bytes:
@@ -137,12 +137,12 @@ def _parse_patch(response: _Response, *, is_mutating: bool) -> bytes:
     if not patch:
         return b""
     if kind != "JSONPatch":
-        raise InvalidAnswer(f"unsupported patch type {quote(str(kind))}")
+        raise InvalidResponse(f"unsupported patch type {quote(str(kind))}")
     try:
         return base64.b64decode(patch, validate=True)
     except binascii.Error as error:
         raise _build_invalid(f"response.patch is not base64: {error}") from error
 
 
-def _build_invalid(text: str) -> InvalidAnswer:
-    return InvalidAnswer(f"received invalid webhook response: {text}")
+def _build_invalid(text: str) -> InvalidResponse:
+    return InvalidResponse(f"received invalid webhook response: {text}")

@@ -12,20 +12,20 @@ _UNKNOWN = "couldn't get version/kind; json parse error: "
 _TYPES: dict[type, str] = {str: "string", bool: "bool", list: "array"}
 
 
-class UnreadableAnswer(ValueError):
+class MalformedResponse(ValueError):
     """Raised when a body is not an object; the text is that of Kubernetes' client."""
 
 
-def decode_answer(body: bytes) -> dict[str, Any]:
+def decode_response(body: bytes) -> dict[str, Any]:
     """Read the answer of a webhook.
 
     Raises:
-        UnreadableAnswer: in the words of Kubernetes' client.
+        MalformedResponse: in the words of Kubernetes' client.
     """
     document = _decode(body)
     if isinstance(document, dict):
         return document
-    raise UnreadableAnswer(
+    raise MalformedResponse(
         f"{_UNKNOWN}json: cannot unmarshal {_TYPES.get(type(document), 'number')} into Go value of"
         ' type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string'
         ' "json:\\"kind,omitempty\\"" }'
@@ -37,7 +37,7 @@ def _decode(body: bytes) -> Any:
         return kit_json.decode(body)
     except ValueError as error:
         if len(body) > _MAX_YAML_BYTES:
-            raise UnreadableAnswer(f"{_UNKNOWN}{error}") from error
+            raise MalformedResponse(f"{_UNKNOWN}{error}") from error
         return _decode_yaml(body)
 
 
@@ -47,4 +47,4 @@ def _decode_yaml(body: bytes) -> Any:
     try:
         return yaml.load(body)
     except ValueError as error:
-        raise UnreadableAnswer(f"{_UNKNOWN}{error}") from error
+        raise MalformedResponse(f"{_UNKNOWN}{error}") from error
