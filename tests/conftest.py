@@ -118,7 +118,7 @@ def _list_other_tasks() -> list["asyncio.Task[Any]"]:
 @pytest.fixture(scope="session", autouse=True)
 def _blocking_call_detector() -> Iterator[None]:
     """Watch for calls that block an event loop; `_blocking_calls` asks after each test."""
-    with _blocking.installed():
+    with _blocking.install():
         yield
 
 

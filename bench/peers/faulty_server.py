@@ -56,9 +56,9 @@ def rules(name: str) -> list[ServerRule]:
         case "410":
             return [faults.expire_watch(after_lines=_LINES, times=None)]
         case "429":
-            return [Sometimes(faults.answer("patch", 429, times=None, retry_after_s=1))]
+            return [Sometimes(faults.fail("patch", 429, times=None, retry_after_s=1))]
         case "500":
-            return [Sometimes(faults.answer(ANY_VERB, 500, times=None))]
+            return [Sometimes(faults.fail(ANY_VERB, 500, times=None))]
         case "lost":
             return [Sometimes(faults.lose_reply("patch", times=None))]
         case "stall":

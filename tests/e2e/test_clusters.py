@@ -120,8 +120,8 @@ def test_a_demo_shows_a_living_fleet(start: Callable[..., Hub]) -> None:
 
 
 def test_a_hub_on_redis_keeps_its_findings_there(start: Callable[..., Hub], tmp_path: Path) -> None:
-    port = programs.free_port()
-    with programs.running(programs.redis_server(port), port=port, folder=tmp_path):
+    port = programs.find_free_port()
+    with programs.run_program(programs.build_redis_command(port), port=port, folder=tmp_path):
         hub = start(env={"REDIS_HOST": "127.0.0.1", "REDIS_PORT": str(port)})
         hub.until(lambda: hub.items("clusterconnections")["local"].get("health") == "healthy")
         cli = programs.require("redis-cli")
@@ -139,18 +139,18 @@ def test_a_hub_on_redis_keeps_its_findings_there(start: Callable[..., Hub], tmp_
 def test_redis_that_goes_and_comes_back_is_named_and_filled_again(
     start: Callable[..., Hub], tmp_path: Path
 ) -> None:
-    port = programs.free_port()
+    port = programs.find_free_port()
 
     def stored() -> dict[str, str]:
         conditions = hub.items("clusterconnections")["local"].get("conditions", [])
         return {each["type"]: each["status"] for each in conditions}
 
-    with programs.running(programs.redis_server(port), port=port, folder=tmp_path):
+    with programs.run_program(programs.build_redis_command(port), port=port, folder=tmp_path):
         hub = start(env={"REDIS_URL": f"redis://127.0.0.1:{port}/1"})
         hub.until(lambda: hub.items("clusterconnections")["local"].get("health") == "healthy")
     hub.until(lambda: stored().get("Stored") == "False")
     assert hub.items("clusterconnections")["local"]["health"] == "healthy"
-    with programs.running(programs.redis_server(port), port=port, folder=tmp_path):
+    with programs.run_program(programs.build_redis_command(port), port=port, folder=tmp_path):
         hub.until(lambda: stored().get("Stored") == "True")
         cli = programs.require("redis-cli")
         found = subprocess.run(
@@ -189,8 +189,8 @@ def test_the_quick_start_of_existing_users_works(tmp_path: Path) -> None:
     """Redis, CRDs, `run --namespace`, a ClusterConnection: as the original's guide has it."""
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(BackgroundCluster())
-        port = programs.free_port()
-        redis = programs.running(programs.redis_server(port), port=port, folder=tmp_path)
+        port = programs.find_free_port()
+        redis = programs.run_program(programs.build_redis_command(port), port=port, folder=tmp_path)
         stack.enter_context(redis)
         kubeconfig = ["--kubeconfig", str(server.kubeconfig)]
 

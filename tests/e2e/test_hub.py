@@ -117,8 +117,8 @@ def test_up_answers_the_administrator_and_nobody_else(start: Start, tmp_path: Pa
 
 
 def test_a_hub_of_its_own_reads_what_operators_wrote_to_redis(start: Start, tmp_path: Path) -> None:
-    port = programs.free_port()
-    with programs.running(programs.redis_server(port), port=port, folder=tmp_path):
+    port = programs.find_free_port()
+    with programs.run_program(programs.build_redis_command(port), port=port, folder=tmp_path):
         redis = f"redis://127.0.0.1:{port}/0"
         up = start("up", *FREE_PORTS, "--operators", "clusters", REDIS_URL=redis)
         up.find("(Activity)")
@@ -138,8 +138,8 @@ def test_a_hub_serves_tls_and_shows_its_metrics(start: Start, tmp_path: Path) ->
     folder.mkdir()
     (folder / "tls.crt").write_bytes(certificate)
     (folder / "tls.key").write_bytes(key)
-    port = programs.free_port()
-    with programs.running(programs.redis_server(port), port=port, folder=tmp_path):
+    port = programs.find_free_port()
+    with programs.run_program(programs.build_redis_command(port), port=port, folder=tmp_path):
         up = start("server", "--in-memory", "--port", "0")
         kubeconfig = up.find(r"kubeconfig is (\S+)")
         up.find("(ready in)")

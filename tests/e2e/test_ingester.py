@@ -28,13 +28,13 @@ COMMAND = (*PYTHON, "-m", "quarterdeck.cli", "ingester")
 @pytest.fixture
 def redis(tmp_path: Path) -> Iterator[int]:
     """The port of a Redis."""
-    port = programs.free_port()
-    with programs.running(programs.redis_server(port), port=port, folder=tmp_path):
+    port = programs.find_free_port()
+    with programs.run_program(programs.build_redis_command(port), port=port, folder=tmp_path):
         yield port
 
 
 async def test_an_ingester_alone_stores_what_collectors_push(redis: int, tmp_path: Path) -> None:
-    port = programs.free_port()
+    port = programs.find_free_port()
     command = (*COMMAND, "--ingester-port", str(port), "--no-ingester-tls-enabled")
     process = await asyncio.create_subprocess_exec(
         *command,

@@ -76,7 +76,7 @@ def test_mistakes_are_one_line(project: Path, arguments: tuple[str, ...], messag
 def developing(
     project: Path, log: Path, *, source: str = "ledger_book.py", health_port: int = 0
 ) -> Iterator[subprocess.Popen[bytes]]:
-    port = str(health_port or programs.free_port())
+    port = str(health_port or programs.find_free_port())
     command = [sys.executable, "-m", "quarterdeck.cli", "dev", source]
     with log.open("w") as output:
         process = subprocess.Popen(
@@ -121,7 +121,7 @@ async def test_dev_runs_the_operator_and_follows_its_source(project: Path, tmp_p
 
 async def test_dev_registers_webhooks_and_answers_why(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples/database", tmp_path / "database")
-    log, folder, port = tmp_path / "log", tmp_path / "database", programs.free_port()
+    log, folder, port = tmp_path / "log", tmp_path / "database", programs.find_free_port()
     with developing(folder, log, source="database.py", health_port=port):
         await eventually(lambda: "manager started" in log.read_text())
         sample = yaml.load((folder / "sample.yaml").read_text())

@@ -150,14 +150,14 @@ async def connect(client: Client, name: str, port: int, kubeconfig: str) -> None
 async def test_one_replica_takes_over_from_a_paused_or_killed_one_and_never_reads_with_it(
     tmp_path: Path,
 ) -> None:
-    redis_port, api_port = programs.free_port(), programs.free_port()
+    redis_port, api_port = programs.find_free_port(), programs.find_free_port()
     path = tmp_path / "kubeconfig"
     flags = ("--in-memory", "--port", str(api_port), "--write-kubeconfig", str(path))
     redis = f"redis://127.0.0.1:{redis_port}/0"
     async with contextlib.AsyncExitStack() as stack:
-        command = programs.redis_server(redis_port)
+        command = programs.build_redis_command(redis_port)
         await stack.enter_async_context(
-            programs.running_beside(command, port=redis_port, folder=tmp_path)
+            programs.run_program_async(command, port=redis_port, folder=tmp_path)
         )
         await stack.enter_async_context(process(tmp_path, "server", *flags))
         await until(path.exists, "the server has written its kubeconfig")

@@ -130,14 +130,14 @@ def software_tpm(folder: Path) -> Iterator[SoftwareTpm]:
         *("--ctrl", f"type=tcp,port={control},bindaddr=127.0.0.1"),
         *("--flags", "not-need-init,startup-clear"),
     ]
-    with programs.running(command, port=control, folder=folder):
+    with programs.run_program(command, port=control, folder=folder):
         yield SoftwareTpm(folder, port)
 
 
 def _find_two_ports() -> int:
     """The first of two free ports in a row."""
     while True:
-        port = programs.free_port()
+        port = programs.find_free_port()
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port + 1))

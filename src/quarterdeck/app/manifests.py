@@ -42,7 +42,7 @@ def build_all(
     installation: Installation = DEFAULT_INSTALLATION, parts: Sequence[Part] = PARTS
 ) -> list[Document]:
     """Namespace, definitions, permissions, manager, policies, in the order to apply them."""
-    kinds = list(apis.own_scheme().kinds() if parts == PARTS else list_kinds(parts))
+    kinds = list(apis.own_scheme().list_kinds() if parts == PARTS else list_kinds(parts))
     return [
         build_namespace(installation),
         *crd.build_manifests(kinds),

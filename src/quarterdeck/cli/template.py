@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from quarterdeck.cli.exit_codes import REFUSED, CommandError
-from quarterdeck.server.custom.jsonpath import JsonPathError, compile_path, show
+from quarterdeck.server.custom.jsonpath import JsonPathError, compile_path, format_value
 
 Render = Callable[[Any], str]
 
@@ -85,7 +85,7 @@ def _build_expression(text: str) -> Render:
     if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
         return _build_text(_ESCAPE.sub(lambda found: _ESCAPES[found[0]], text[1:-1]))
     find = _compile("" if text in ("@", "$") else text)
-    return lambda document: " ".join(show(value) for value in find(document))
+    return lambda document: " ".join(format_value(value) for value in find(document))
 
 
 def build_custom_columns(columns: str, documents: Sequence[dict[str, Any]]) -> list[list[str]]:
@@ -107,7 +107,7 @@ def build_custom_columns(columns: str, documents: Sequence[dict[str, Any]]) -> l
 
 
 def _join(values: Sequence[object]) -> str:
-    return ",".join(show(value) for value in values) or _ABSENT
+    return ",".join(format_value(value) for value in values) or _ABSENT
 
 
 def _compile(path: str) -> Callable[[Any], list[Any]]:

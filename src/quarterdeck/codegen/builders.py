@@ -35,7 +35,7 @@ class Setter(NamedTuple):
 def build_files() -> Iterator[File]:
     """One module of builders per group."""
     for group_version, module in {**apis.OURS, **apis.KUBERNETES}.items():
-        kinds = tuple(Scheme(modules={group_version: module}).kinds())
+        kinds = tuple(Scheme(modules={group_version: module}).list_kinds())
         buildable = [kind for kind in kinds if kind.KIND.plural]
         if buildable:
             yield File(_build_path(module), render(buildable))

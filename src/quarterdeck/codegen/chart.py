@@ -45,7 +45,7 @@ _KEPT = {"helm.sh/resource-policy": "keep"}
 
 def build_files() -> Iterator[File]:
     """Definitions, roles of users, operators and services."""
-    kinds = list(apis.own_scheme().kinds())
+    kinds = list(apis.own_scheme().list_kinds())
     for definition in crd.build_manifests(kinds):
         name = definition["metadata"]["name"]
         yield _render_file(f"crds/{name}", [(_keep(definition), ".Values.crds.install")])

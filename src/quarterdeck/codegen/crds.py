@@ -31,7 +31,7 @@ def build_files() -> Iterator[File]:
 
 def build_bases() -> Iterator[File]:
     """One file per kind."""
-    for document in crd.build_manifests(apis.own_scheme().kinds()):
+    for document in crd.build_manifests(apis.own_scheme().list_kinds()):
         path = f"{FOLDER}/{crd.build_file_name(document)}"
         text = f"# {NOTICE}\n---\n{yaml.dump(document)}"
         if (size := len(text.encode())) >= crd.MAX_BYTES:

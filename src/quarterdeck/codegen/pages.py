@@ -16,7 +16,7 @@ FOLDER = "docs/reference/kinds"
 
 def build_files() -> Iterator[File]:
     """One page per kind, and a page that lists them."""
-    kinds = sorted(apis.own_scheme().kinds(), key=lambda kind: kind.KIND.gvk)
+    kinds = sorted(apis.own_scheme().list_kinds(), key=lambda kind: kind.KIND.gvk)
     for kind in kinds:
         yield File(f"{FOLDER}/{_build_slug(kind.KIND)}.md", render(kind))
     yield File(f"{FOLDER}/README.md", _render_index(kinds))

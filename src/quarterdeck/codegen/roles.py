@@ -18,7 +18,7 @@ FOLDER = "config/rbac"
 
 def build_files() -> Iterator[File]:
     """Three files per kind, named as kubebuilder names them."""
-    for kind in apis.own_scheme().kinds():
+    for kind in apis.own_scheme().list_kinds():
         for role in ROLES:
             path = f"{FOLDER}/{kind.KIND.kind.lower()}_{role}_role.yaml"
             yield File(path, f"# {NOTICE}\n---\n{yaml.dump(build_manifest(kind.KIND, role))}")

@@ -17,7 +17,7 @@ _PARTS = ("spec", "status")
 
 def build_files() -> Iterator[File]:
     """One module with a type for each kind and a table of them."""
-    documents = crd.build_manifests(apis.own_scheme().kinds())
+    documents = crd.build_manifests(apis.own_scheme().list_kinds())
     specs = sorted((each["spec"] for each in documents), key=lambda each: _sort_key(each))
     parts = [f"// {NOTICE}\n", 'import type { ObjectMeta } from "../api/objects";\n']
     parts += [_write_kind(each) for each in specs]

@@ -78,13 +78,13 @@ class CircuitBreaker:
             case _:
                 raise CircuitOpen(max(0.0, self._compute_remaining()))
 
-    def succeed(self) -> None:
+    def record_success(self) -> None:
         """Record that the system answered: the breaker closes."""
         self._failures = 0
         self._is_open = False
         self._is_probing = False
 
-    def fail(self) -> None:
+    def record_failure(self) -> None:
         """Record a failure; the breaker opens at the threshold, or if a probe failed."""
         self._failures += 1
         if self._is_probing or self._failures >= self._threshold:
@@ -110,10 +110,10 @@ class CircuitBreaker:
             self.release()
             raise
         except Exception:
-            self.fail()
+            self.record_failure()
             raise
         else:
-            self.succeed()
+            self.record_success()
 
     def _compute_remaining(self) -> float:
         return self._opened_at + self._recovery - self._clock.monotonic()

@@ -110,7 +110,7 @@ class Issuer:
         self.last_error = ""
         """Why the keys could not be fetched the last time; empty if they were."""
 
-    def is_of_issuer(self, token: jws.Token) -> bool:
+    def has_issued(self, token: jws.Token) -> bool:
         """Whether a token names this issuer; its signature is not verified here."""
         return token.claims.get("iss") == self.expected.issuer
 

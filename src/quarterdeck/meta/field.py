@@ -58,7 +58,7 @@ class Bare(str):
 
 
 OMITTED = Bare("")
-"""Marks a value that a message does not show."""
+"""Marks a value that a message does not format_value."""
 
 
 class Verbatim(Bare):
@@ -79,14 +79,14 @@ class FieldError(msgspec.Struct, frozen=True, kw_only=True):
         """The message without the field: `Invalid value: "x": must be …`."""
         text = _TEXTS[self.type]
         if self.type not in _WITHOUT_VALUE and self.value is not OMITTED:
-            text = f"{text}: {show(self.value)}"
+            text = f"{text}: {format_value(self.value)}"
         return f"{text}: {self.detail}" if self.detail else text
 
     def __str__(self) -> str:
         return f"{self.field}: {self.format_body()}"
 
 
-def show(value: object) -> str:
+def format_value(value: object) -> str:
     """Format a value as Kubernetes' field errors do: strings are quoted.
 
     Structures are in Go's syntax up to 1.32, and JSON since.

@@ -49,22 +49,22 @@ class Scheme:
         if kind.KIND.plural:
             self._by_gvr[kind.KIND.gvr] = kind
 
-    def kind(self, gvk: GVK) -> type[Object]:
+    def get_kind(self, gvk: GVK) -> type[Object]:
         """The type of a kind.
 
         Raises:
             UnknownKind: if there is none.
         """
-        if (found := self.find(gvk)) is None:
+        if (found := self.find_kind(gvk)) is None:
             raise UnknownKind(f"no type is registered for {gvk}")
         return found
 
-    def find(self, gvk: GVK) -> type[Object] | None:
+    def find_kind(self, gvk: GVK) -> type[Object] | None:
         """The type of a kind, or `None`."""
         self._load(GroupVersion(gvk.group, gvk.version))
         return self._by_gvk.get(gvk)
 
-    def resource(self, gvr: GVR) -> type[Object]:
+    def get_kind_by_resource(self, gvr: GVR) -> type[Object]:
         """Return the type of a resource.
 
         Raises:
@@ -75,15 +75,15 @@ class Scheme:
             raise UnknownKind(f"no type is registered for {gvr.group_resource}")
         return found
 
-    def info(self, gvk: GVK) -> KindInfo:
+    def get_info(self, gvk: GVK) -> KindInfo:
         """The description of a kind."""
-        return self.kind(gvk).KIND
+        return self.get_kind(gvk).KIND
 
-    def versions(self, group_kind: GroupKind) -> tuple[type[Object], ...]:
+    def list_versions(self, group_kind: GroupKind) -> tuple[type[Object], ...]:
         """Every version of a kind, in order of registration."""
-        return tuple(kind for kind in self.kinds() if kind.KIND.gvk.group_kind == group_kind)
+        return tuple(kind for kind in self.list_kinds() if kind.KIND.gvk.group_kind == group_kind)
 
-    def kinds(self) -> Iterator[type[Object]]:
+    def list_kinds(self) -> Iterator[type[Object]]:
         """Every type; loads every group."""
         for group_version in tuple(self._modules):
             self._load(group_version)
@@ -91,7 +91,7 @@ class Scheme:
 
     def decode(self, data: bytes, gvk: GVK) -> Object:
         """Read an object of a registered kind."""
-        return decode(self.kind(gvk), data)
+        return decode(self.get_kind(gvk), data)
 
     def _load(self, group_version: GroupVersion) -> None:
         if (name := self._modules.pop(group_version, None)) is None:

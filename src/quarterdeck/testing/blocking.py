@@ -1,7 +1,7 @@
 """Finds calls that block an event loop, as they happen.
 
     detector = BlockingCallDetector(packages=("shop",))
-    with detector.installed():
+    with detector.install():
         ...
     assert detector.calls == []
 
@@ -103,7 +103,7 @@ class BlockingCallDetector:
         self.calls: list[BlockingCall] = []
 
     @contextlib.contextmanager
-    def installed(self) -> Iterator["BlockingCallDetector"]:
+    def install(self) -> Iterator["BlockingCallDetector"]:
         """Record calls inside the block."""
         with contextlib.ExitStack() as stack:
             for target in _TARGETS:

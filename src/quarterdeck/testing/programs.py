@@ -1,6 +1,6 @@
 """Real servers as processes of a test: started on a free port, stopped at its end.
 
-    with programs.running(["redis-server", "--port", str(port)], port=port):
+    with programs.run_program(["redis-server", "--port", str(port)], port=port):
         ...
 
 A test that needs a program which is not installed is skipped, or fails when
@@ -38,7 +38,7 @@ def require(name: str, *, install: str = "make tools") -> str:
     pytest.skip(f"{name} is not installed: {install}")
 
 
-def free_port() -> int:
+def find_free_port() -> int:
     """A free port of loopback."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -46,7 +46,7 @@ def free_port() -> int:
         return port
 
 
-def redis_server(port: int, *options: str) -> list[str]:
+def build_redis_command(port: int, *options: str) -> list[str]:
     """The command of a Redis server without persistence."""
     return [
         require("redis-server"),
@@ -56,7 +56,7 @@ def redis_server(port: int, *options: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def running(
+def run_program(
     command: Sequence[str], *, port: int, folder: Path, environment: dict[str, str] | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run a server until the block ends; entered when its port accepts connections.
@@ -82,11 +82,11 @@ def running(
 
 
 @contextlib.asynccontextmanager
-async def running_beside(
+async def run_program_async(
     command: Sequence[str], *, port: int, folder: Path, environment: dict[str, str] | None = None
 ) -> AsyncIterator["subprocess.Popen[bytes]"]:
-    """As `running`, in a coroutine: does not block the event loop."""
-    server = running(command, port=port, folder=folder, environment=environment)
+    """As `run_program`, in a coroutine: does not block the event loop."""
+    server = run_program(command, port=port, folder=folder, environment=environment)
     process = await asyncio.to_thread(server.__enter__)
     try:
         yield process

@@ -110,7 +110,7 @@ def get_verb(request: http.Request, path: ResourcePath) -> str:
 # --- the rules
 
 
-def answer(
+def fail(
     verb: str,
     code: int,
     *,

@@ -50,7 +50,7 @@ class SimulationFailed(AssertionError):
         self.seed = seed
 
 
-class Stuck(Exception):
+class Deadlock(Exception):
     """Raised when every task waits and no timer is scheduled: a deadlock."""
 
 
@@ -79,7 +79,7 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
             _pop_timer(scheduled)
         if not ready:
             if not scheduled:
-                raise Stuck("deadlock: every task is waiting, and no timer is set")
+                raise Deadlock("deadlock: every task is waiting, and no timer is set")
             self._time = max(self._time, scheduled[0]._when)
         elif len(ready) > 1:
             _shuffle_steps(ready, self._seeded)

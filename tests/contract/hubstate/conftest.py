@@ -24,9 +24,9 @@ class Server(NamedTuple):
 @pytest.fixture(scope="session")
 def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A Redis server for all tests of a worker; `states` empties it."""
-    port = programs.free_port()
+    port = programs.find_free_port()
     folder = tmp_path_factory.mktemp("redis")
-    with programs.running(programs.redis_server(port), port=port, folder=folder):
+    with programs.run_program(programs.build_redis_command(port), port=port, folder=folder):
         yield Server("127.0.0.1", port)
 
 
@@ -36,10 +36,12 @@ def redis_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
     Redis takes two seconds to accept its own slots.
     """
-    port = programs.free_port()
-    options = ("--cluster-enabled", "yes", "--cluster-port", str(programs.free_port()))
+    port = programs.find_free_port()
+    options = ("--cluster-enabled", "yes", "--cluster-port", str(programs.find_free_port()))
     folder, pause = tmp_path_factory.mktemp("redis-cluster"), threading.Event()
-    with programs.running(programs.redis_server(port, *options), port=port, folder=folder):
+    with programs.run_program(
+        programs.build_redis_command(port, *options), port=port, folder=folder
+    ):
         server = Server("127.0.0.1", port)
         assert _ask(server, "CLUSTER ADDSLOTSRANGE 0 16383").startswith(b"+OK")
         while b"cluster_state:ok" not in _ask(server, "CLUSTER INFO"):

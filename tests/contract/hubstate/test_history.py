@@ -42,7 +42,7 @@ def histories(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opened
 
 
 def _victoria_metrics(folder: Path) -> Iterator[Opened]:
-    port = programs.free_port()
+    port = programs.find_free_port()
     url = f"http://127.0.0.1:{port}"
     command = [
         programs.require("victoria-metrics"),
@@ -56,7 +56,7 @@ def _victoria_metrics(folder: Path) -> Iterator[Opened]:
         async with http.Client() as client:
             await (await client.request("GET", f"{url}/internal/force_flush")).read()
 
-    with programs.running(command, port=port, folder=folder):
+    with programs.run_program(command, port=port, folder=folder):
         yield Opened(lambda: VictoriaMetrics(url, clock=SystemClock()), flush)
 
 
@@ -142,7 +142,7 @@ async def test_an_unreachable_server_is_reported_after_a_bounded_number_of_tries
         async def sleep(self, seconds: float) -> None:
             Impatient.slept += 1
 
-    history = VictoriaMetrics(f"http://127.0.0.1:{programs.free_port()}", clock=Impatient())
+    history = VictoriaMetrics(f"http://127.0.0.1:{programs.find_free_port()}", clock=Impatient())
     with pytest.raises(HistoryUnavailable, match="cannot reach"):
         await history.write([sample("m", 1, 1)])
     assert Impatient.slept == 3

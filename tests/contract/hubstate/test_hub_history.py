@@ -94,7 +94,7 @@ HEAD = SourceHead(
 @pytest.fixture
 def victoria_metrics(tmp_path: Path) -> Iterator[int]:
     """The port of a server."""
-    port = programs.free_port()
+    port = programs.find_free_port()
     command = [
         programs.require("victoria-metrics"),
         f"-storageDataPath={tmp_path / 'vm'}",
@@ -102,7 +102,7 @@ def victoria_metrics(tmp_path: Path) -> Iterator[int]:
         "-search.latencyOffset=0s",
         "-memory.allowedBytes=64MB",
     ]
-    with programs.running(command, port=port, folder=tmp_path):
+    with programs.run_program(command, port=port, folder=tmp_path):
         yield port
 
 

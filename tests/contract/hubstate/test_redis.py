@@ -18,9 +18,9 @@ from quarterdeck.testing import programs
 
 @contextlib.asynccontextmanager
 async def serving(folder: Path, *options: str, port: int = 0) -> AsyncIterator[int]:
-    port = port or programs.free_port()
-    async with programs.running_beside(
-        programs.redis_server(port, *options), port=port, folder=folder
+    port = port or programs.find_free_port()
+    async with programs.run_program_async(
+        programs.build_redis_command(port, *options), port=port, folder=folder
     ):
         yield port
 
@@ -80,15 +80,15 @@ async def test_a_wrong_password_is_refused_and_never_shown(tmp_path: Path) -> No
 
 async def test_tls_checks_the_certificate(tmp_path: Path) -> None:
     authority = certificates.ensure(tmp_path / "pki", SystemClock().now())
-    port = programs.free_port()
-    command = programs.redis_server(
+    port = programs.find_free_port()
+    command = programs.build_redis_command(
         0,
         *("--tls-port", str(port), "--tls-auth-clients", "no"),
         *("--tls-cert-file", str(authority.certificate("server"))),
         *("--tls-key-file", str(authority.key("server"))),
         *("--tls-ca-cert-file", str(authority.certificate("authority"))),
     )
-    async with programs.running_beside(command, port=port, folder=tmp_path):
+    async with programs.run_program_async(command, port=port, folder=tmp_path):
         ca = authority.certificate("authority")
         store = RedisState(RedisAddress.parse(f"rediss://127.0.0.1:{port}?ca={ca}"))
         await store.commit([SetValue("a", b"1")])
@@ -128,7 +128,7 @@ async def test_a_failover_by_sentinel_loses_nothing_acknowledged(tmp_path: Path)
     folders = [tmp_path / name for name in ("master", "replica", "sentinel")]
     for folder in folders:
         folder.mkdir()
-    port = programs.free_port()
+    port = programs.find_free_port()
     async with contextlib.AsyncExitStack() as stack:
         stopping = contextlib.AsyncExitStack()
         await stack.enter_async_context(stopping)
@@ -144,7 +144,7 @@ async def test_a_failover_by_sentinel_loses_nothing_acknowledged(tmp_path: Path)
         )
         command = [programs.require("redis-server"), str(config), "--sentinel"]
         await stack.enter_async_context(
-            programs.running_beside(command, port=port, folder=folders[2])
+            programs.run_program_async(command, port=port, folder=folders[2])
         )
         url = f"redis+sentinel://127.0.0.1:{port}/fleet/0?replicas="
         strict, loose = (RedisState(RedisAddress.parse(f"{url}{n}")) for n in (1, 0))
@@ -180,14 +180,14 @@ async def write_until_accepted(store: RedisState, write: SetValue) -> None:
 
 
 async def test_sentinel_names_the_master(tmp_path: Path) -> None:
-    port = programs.free_port()
+    port = programs.find_free_port()
     async with serving(tmp_path) as master:
         config = tmp_path / "sentinel.conf"
         config.write_text(
             f"port {port}\nbind 127.0.0.1\nsentinel monitor fleet 127.0.0.1 {master} 1\n"
         )
         command = [programs.require("redis-server"), str(config), "--sentinel"]
-        async with programs.running_beside(command, port=port, folder=tmp_path):
+        async with programs.run_program_async(command, port=port, folder=tmp_path):
             store = RedisState(RedisAddress.parse(f"redis+sentinel://127.0.0.1:{port}/fleet/2"))
             await store.commit([SetValue("a", b"1")])
             assert await store.get("a") == b"1"

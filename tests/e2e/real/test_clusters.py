@@ -82,8 +82,8 @@ def hub(real: RealServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         *("--hub-kubeconfig", str(real.kubeconfig)),
     )
     assert "the token expires at" in added  # no controller fills the Secret of the account
-    port, log = programs.free_port(), folder / "operator.log"
-    with programs.running(programs.redis_server(port), port=port, folder=folder):
+    port, log = programs.find_free_port(), folder / "operator.log"
+    with programs.run_program(programs.build_redis_command(port), port=port, folder=folder):
         flags = (*RUN_FREE_PORTS, "--no-ingester-enabled")
         with log.open("wb") as out:
             process = subprocess.Popen(

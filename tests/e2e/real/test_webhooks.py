@@ -37,7 +37,7 @@ class Replica:
     """`quarterdeck run` as if in a pod."""
 
     def __init__(self, real: RealServer, token: Path, folder: Path, name: str) -> None:
-        self.port = programs.free_port()
+        self.port = programs.find_free_port()
         self.log = folder / f"{name}.log"
         self._arguments = real, token, name
         self.start()

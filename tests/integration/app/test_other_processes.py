@@ -145,7 +145,7 @@ async def test_certificate_that_cannot_be_used_names_its_flag(tmp_path: Path) ->
 
 async def test_pages_may_be_off_while_the_cluster_is_named(tmp_path: Path) -> None:
     path = tmp_path / "kubeconfig"
-    cluster = {"name": "c", "cluster": {"server": f"http://127.0.0.1:{programs.free_port()}"}}
+    cluster = {"name": "c", "cluster": {"server": f"http://127.0.0.1:{programs.find_free_port()}"}}
     context = {"name": "c", "context": {"cluster": "c", "user": ""}}
     document = {"clusters": [cluster], "contexts": [context], "current-context": "c"}
     path.write_text(json.encode(document).decode())
@@ -167,7 +167,7 @@ async def test_fleet_server_keeps_nothing_where_it_is_asked_to(tmp_path: Path) -
 
 
 async def test_api_server_of_envtest_asks_where_data_goes(tmp_path: Path) -> None:
-    url = f"http://127.0.0.1:{programs.free_port()}"
+    url = f"http://127.0.0.1:{programs.find_free_port()}"
     assert await find_data_dir([]) is None
     with pytest.raises(StartError, match=rf"cannot reach {url} \(--etcd-servers\)"):
         await find_data_dir([url])

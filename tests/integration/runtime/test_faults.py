@@ -157,12 +157,12 @@ def end_watches(cluster: Cluster) -> None:
         pytest.param(lambda: [faults.cut_watch(2)], id="each watch cut in its third line"),
         pytest.param(lambda: [faults.freeze_watch(2, times=3)], id="frozen watches"),
         pytest.param(lambda: [faults.expire_watch(after_lines=2, times=8)], id="410 storm"),
-        pytest.param(lambda: [faults.answer("watch", 410, times=8)], id="410 answers"),
+        pytest.param(lambda: [faults.fail("watch", 410, times=8)], id="410 answers"),
         pytest.param(
-            lambda: [faults.answer("patch", 429, times=3, retry_after_s=1)], id="429 Retry-After"
+            lambda: [faults.fail("patch", 429, times=3, retry_after_s=1)], id="429 Retry-After"
         ),
-        pytest.param(lambda: [faults.answer("", 500, times=12)], id="500 to everybody"),
-        pytest.param(lambda: [faults.answer("patch", 409, times=4)], id="409"),
+        pytest.param(lambda: [faults.fail("", 500, times=12)], id="500 to everybody"),
+        pytest.param(lambda: [faults.fail("patch", 409, times=4)], id="409"),
         pytest.param(lambda: [faults.lose_reply("patch", times=4)], id="lost replies"),
         pytest.param(lambda: [faults.delay("patch", 0.1, times=8)], id="latency"),
         pytest.param(lambda: [faults.chaos(11, 0.3)], id="chaos"),
@@ -198,7 +198,7 @@ async def test_an_object_replaced_unseen_is_a_deletion_and_a_creation(
     async with Cluster(faults=injected) as cluster, operating(cluster) as at:
         first = await at.source("a", "one")
         await at.copied("a", "one")
-        injected.add(faults.answer("watch", 503, times=5))
+        injected.add(faults.fail("watch", 503, times=5))
         end_watches(cluster)
         await at.eye.delete(first)
         second = await at.source("a", "two")

@@ -30,18 +30,18 @@ def test_a_test_fails_without_a_program_that_is_required(monkeypatch: pytest.Mon
 
 def test_a_program_that_ends_at_once_is_shown_with_its_output(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "print('no space left'); raise SystemExit(3)"]
-    port = programs.free_port()
+    port = programs.find_free_port()
     with (
         pytest.raises(RuntimeError, match=rf"did not listen on port {port}: no space left"),
-        programs.running(command, port=port, folder=tmp_path),
+        programs.run_program(command, port=port, folder=tmp_path),
     ):
         pass
 
 
 async def test_a_program_beside_a_coroutine_ends_with_the_block(tmp_path: Path) -> None:
-    port = programs.free_port()
+    port = programs.find_free_port()
     command = [sys.executable, "-c", SERVER.replace("SIG_IGN", "SIG_DFL"), str(port)]
-    async with programs.running_beside(command, port=port, folder=tmp_path) as process:
+    async with programs.run_program_async(command, port=port, folder=tmp_path) as process:
         assert process.poll() is None
     assert process.poll() is not None
 
@@ -50,8 +50,8 @@ def test_a_program_that_ignores_the_request_to_end_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(programs, "_STOP_S", 0.01)
-    port = programs.free_port()
+    port = programs.find_free_port()
     command = [sys.executable, "-c", SERVER, str(port)]
-    with programs.running(command, port=port, folder=tmp_path) as process:
+    with programs.run_program(command, port=port, folder=tmp_path) as process:
         assert process.poll() is None
     assert process.returncode == -9

@@ -27,7 +27,7 @@ CONFIG = ConfigMap(metadata=ObjectMeta(name="a", namespace="default"), data={"x"
 
 @pytest.mark.parametrize("code", [409, 410, 422, 500, 503])
 async def test_an_answer_replaces_the_request(code: int) -> None:
-    rules = ServerFaults(faults.answer("create", code, resource="configmaps"))
+    rules = ServerFaults(faults.fail("create", code, resource="configmaps"))
     async with Cluster(faults=rules) as cluster:
         with pytest.raises(ApiError) as caught:
             await cluster.client.create(CONFIG)
@@ -36,7 +36,7 @@ async def test_an_answer_replaces_the_request(code: int) -> None:
 
 
 async def test_409_is_a_conflict_unless_something_is_created() -> None:
-    rules = ServerFaults(faults.answer("create", 409), faults.answer("patch", 409))
+    rules = ServerFaults(faults.fail("create", 409), faults.fail("patch", 409))
     async with Cluster(faults=rules) as cluster:
         with pytest.raises(AlreadyExists):
             await cluster.client.create(CONFIG)
@@ -48,7 +48,7 @@ async def test_409_is_a_conflict_unless_something_is_created() -> None:
 async def test_429_is_tried_again_after_the_time_it_names() -> None:
     rules = ServerFaults()
     async with Cluster(faults=rules) as cluster:
-        rule = rules.add(faults.answer("create", 429, retry_after_s=1))
+        rule = rules.add(faults.fail("create", 429, retry_after_s=1))
         started = asyncio.get_running_loop().time()
         await cluster.client.create(CONFIG)
         assert rule.injected == 1
@@ -137,7 +137,7 @@ async def test_a_watch_that_is_refused_stays_as_it_is() -> None:
 
 
 async def test_options_that_cannot_be_parsed_are_those_of_a_list() -> None:
-    rules = ServerFaults(faults.answer("list", 503))
+    rules = ServerFaults(faults.fail("list", 503))
     async with Cluster(faults=rules) as cluster:
         url = f"{cluster.url}/api/v1/namespaces/default/configmaps?limit=many"
         async with http.Client() as client:
@@ -171,7 +171,7 @@ async def test_chaos_is_the_same_for_the_same_seed() -> None:
 async def test_the_fixture_puts_rules_into_the_cluster_of_the_test(
     cluster: BackgroundCluster, cluster_faults: ServerFaults, client: Client
 ) -> None:
-    rule = cluster_faults.add(faults.answer("list", 500, resource="configmaps"))
+    rule = cluster_faults.add(faults.fail("list", 500, resource="configmaps"))
     with pytest.raises(InternalError):
         await client.list(ConfigMap, "default")
     assert rule.injected == 1

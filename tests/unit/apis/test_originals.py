@@ -18,7 +18,7 @@ DEFAULTED_NAMES = "hypervisorclusters.hypervisor.hyperfleet.io"
 def ours(name: str) -> dict[str, Any]:
     kinds = [
         each
-        for each in apis.own_scheme().kinds()
+        for each in apis.own_scheme().list_kinds()
         if f"{each.KIND.plural}.{each.KIND.group}" == name
     ]
     [document] = crd.build_manifests(kinds)

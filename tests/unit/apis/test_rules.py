@@ -20,7 +20,7 @@ COST_LIMIT = 10_000_000
 
 
 def rules() -> Iterator[Any]:
-    for kind in apis.own_scheme().kinds():
+    for kind in apis.own_scheme().list_kinds():
         for path, node in walk(crd.build_schema(kind)):
             for number, rule in enumerate(node.rules):
                 yield pytest.param(node, rule, not path, id=f"{kind.__name__}.{path}[{number}]")

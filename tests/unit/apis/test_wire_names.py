@@ -15,7 +15,7 @@ from quarterdeck.meta.schema import Node
 from quarterdeck.meta.scheme import Scheme
 from quarterdeck.meta.type_schema import SchemaError, build_node, build_struct_node
 
-KINDS = [kind for kind in Scheme(modules=apis.KUBERNETES).kinds() if kind.KIND.plural]
+KINDS = [kind for kind in Scheme(modules=apis.KUBERNETES).list_kinds() if kind.KIND.plural]
 
 
 def disagreements(struct: type[msgspec.Struct], node: Node, path: str) -> Iterator[str]:

@@ -21,16 +21,16 @@ def state_of(breaker: CircuitBreaker) -> State:
 def open_breaker(breaker: CircuitBreaker) -> None:
     for _ in range(5):
         breaker.acquire()
-        breaker.fail()
+        breaker.record_failure()
 
 
 def test_success_resets_the_count() -> None:
     breaker = make(VirtualClock())
     for _ in range(4):
-        breaker.fail()
-    breaker.succeed()
+        breaker.record_failure()
+    breaker.record_success()
     for _ in range(4):
-        breaker.fail()
+        breaker.record_failure()
     assert state_of(breaker) is State.CLOSED
 
 
@@ -51,7 +51,7 @@ async def test_one_probe_at_a_time_when_half_open() -> None:
     breaker.acquire()
     with pytest.raises(CircuitOpen):
         breaker.acquire()
-    breaker.succeed()
+    breaker.record_success()
     assert state_of(breaker) is State.CLOSED
 
 
@@ -61,7 +61,7 @@ async def test_failed_probe_opens_for_the_whole_time_again() -> None:
     open_breaker(breaker)
     await clock.advance(60)
     breaker.acquire()
-    breaker.fail()
+    breaker.record_failure()
     assert state_of(breaker) is State.OPEN
     await clock.advance(59)
     assert state_of(breaker) is State.OPEN
@@ -106,7 +106,7 @@ def test_state_follows_the_longest_run_of_failures(results: list[bool]) -> None:
             return
         assert run < 5
         run = 0 if ok else run + 1
-        breaker.succeed() if ok else breaker.fail()
+        breaker.record_success() if ok else breaker.record_failure()
 
 
 @pytest.mark.parametrize(("threshold", "recovery_s"), [(0, 60.0), (5, -1.0)])

@@ -305,14 +305,14 @@ def test_paths_must_lead_somewhere() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [*apis.own_scheme().kinds(), Gadget], ids=lambda kind: kind.__name__
+    "kind", [*apis.own_scheme().list_kinds(), Gadget], ids=lambda kind: kind.__name__
 )
 def test_schemas_are_structural(kind: type[Object]) -> None:
     assert check_structure(schema_of(kind), has_status=True) == []
 
 
 def test_manifests_are_small_and_stable() -> None:
-    kinds = list(apis.own_scheme().kinds())
+    kinds = list(apis.own_scheme().list_kinds())
     first, second = ([yaml.dump(each) for each in crd.build_manifests(kinds)] for _ in range(2))
     assert first == second
     assert all(len(text.encode()) < crd.MAX_BYTES for text in first)

@@ -14,10 +14,13 @@ from quarterdeck.meta.scheme import Scheme, UnknownKind
 
 def test_kinds_are_found_by_kind_and_by_resource() -> None:
     scheme = apis.scheme()
-    assert scheme.kind(GVK("", "v1", "Pod")) is Pod
-    assert scheme.resource(GVR("cloudnative.elide.dev", "v1", "applications")) is Application
-    assert scheme.info(GVK("", "v1", "Pod")).plural == "pods"
-    assert scheme.versions(GroupKind("", "Pod")) == (Pod,)
+    assert scheme.get_kind(GVK("", "v1", "Pod")) is Pod
+    assert (
+        scheme.get_kind_by_resource(GVR("cloudnative.elide.dev", "v1", "applications"))
+        is Application
+    )
+    assert scheme.get_info(GVK("", "v1", "Pod")).plural == "pods"
+    assert scheme.list_versions(GroupKind("", "Pod")) == (Pod,)
 
 
 def test_objects_are_decoded_by_kind() -> None:
@@ -28,10 +31,10 @@ def test_objects_are_decoded_by_kind() -> None:
 def test_what_is_not_registered_is_named() -> None:
     scheme = apis.scheme()
     with pytest.raises(UnknownKind, match="v9, Kind=Pod"):
-        scheme.kind(GVK("", "v9", "Pod"))
+        scheme.get_kind(GVK("", "v9", "Pod"))
     with pytest.raises(UnknownKind, match=r"gizmos\.example\.com"):
-        scheme.resource(GVR("example.com", "v1", "gizmos"))
-    assert scheme.find(GVK("apps", "v1", "Gizmo")) is None
+        scheme.get_kind_by_resource(GVR("example.com", "v1", "gizmos"))
+    assert scheme.find_kind(GVK("apps", "v1", "Gizmo")) is None
 
 
 def test_two_types_cannot_stand_for_one_kind() -> None:
@@ -45,7 +48,7 @@ def test_two_types_cannot_stand_for_one_kind() -> None:
 
 
 def test_every_kind_names_itself_consistently() -> None:
-    for kind in apis.scheme().kinds():
+    for kind in apis.scheme().list_kinds():
         info = kind.KIND
         assert info.kind == kind.__name__
         assert info.plural == info.plural.lower()
@@ -56,7 +59,7 @@ def test_a_group_is_imported_only_when_looked_into() -> None:
     code = (
         "import sys; from quarterdeck import apis; s = apis.scheme();"
         "from quarterdeck.meta.identity import GVK;"
-        "s.kind(GVK('coordination.k8s.io', 'v1', 'Lease'));"
+        "s.get_kind(GVK('coordination.k8s.io', 'v1', 'Lease'));"
         "print(sorted(m for m in sys.modules if m.startswith('quarterdeck.apis')))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
@@ -64,5 +67,5 @@ def test_a_group_is_imported_only_when_looked_into() -> None:
 
 
 def test_our_groups_are_a_part_of_all() -> None:
-    assert set(apis.own_scheme().kinds()) < set(apis.scheme().kinds())
+    assert set(apis.own_scheme().list_kinds()) < set(apis.scheme().list_kinds())
     assert GroupVersion("cloudnative.elide.dev", "v1") in apis.OURS

@@ -62,7 +62,7 @@ def sync(folder: Path) -> None:
 async def test_a_blocking_call_on_a_loop_is_recorded(
     block: Callable[[Path], None], name: str, tmp_path: Path
 ) -> None:
-    with BlockingCallDetector().installed() as detector:
+    with BlockingCallDetector().install() as detector:
         block(tmp_path)
     assert name in [call.name for call in detector.calls]
     assert block.__name__ in detector.calls[0].stack
@@ -70,14 +70,14 @@ async def test_a_blocking_call_on_a_loop_is_recorded(
 
 
 def test_without_a_running_loop_nothing_is_recorded(tmp_path: Path) -> None:
-    with BlockingCallDetector().installed() as detector:
+    with BlockingCallDetector().install() as detector:
         for block in (sleep, talk, resolve, join, sync):
             block(tmp_path)
     assert detector.calls == []
 
 
 async def test_calls_in_other_threads_are_not_recorded(tmp_path: Path) -> None:
-    with BlockingCallDetector().installed() as detector:
+    with BlockingCallDetector().install() as detector:
         await asyncio.to_thread(sleep, tmp_path)
         await asyncio.to_thread(join, tmp_path)
     assert detector.calls == []
@@ -89,7 +89,7 @@ async def test_what_asyncio_does_by_itself_is_not_recorded() -> None:
         writer.close()
         await writer.wait_closed()
 
-    with BlockingCallDetector().installed() as detector:
+    with BlockingCallDetector().install() as detector:
         server = await asyncio.start_server(echo, "127.0.0.1", 0)
         async with server:
             port = server.sockets[0].getsockname()[1]
@@ -105,17 +105,17 @@ async def test_what_asyncio_does_by_itself_is_not_recorded() -> None:
 
 
 async def test_only_callers_in_the_packages_are_recorded(tmp_path: Path) -> None:
-    with BlockingCallDetector(packages=("quarterdeck",)).installed() as detector:
+    with BlockingCallDetector(packages=("quarterdeck",)).install() as detector:
         sleep(tmp_path)
     assert detector.calls == []
     own = BlockingCallDetector(packages=(__name__.partition(".")[0],))
-    with own.installed():
+    with own.install():
         sleep(tmp_path)
     assert [call.name for call in own.calls] == ["time.sleep"]
 
 
 async def test_allowed_functions_may_block(tmp_path: Path) -> None:
-    with BlockingCallDetector(allowed=[f"{__name__}.sleep"]).installed() as detector:
+    with BlockingCallDetector(allowed=[f"{__name__}.sleep"]).install() as detector:
         sleep(tmp_path)
         sync(tmp_path)
     assert [call.name for call in detector.calls] == ["os.fsync"]
@@ -123,7 +123,7 @@ async def test_allowed_functions_may_block(tmp_path: Path) -> None:
 
 def test_everything_is_restored_at_the_end() -> None:
     before = os.fsync, socket.socket.connect, socket.socket.recv, subprocess.Popen.wait
-    with BlockingCallDetector().installed():
+    with BlockingCallDetector().install():
         assert os.fsync is not before[0]
     after = os.fsync, socket.socket.connect, socket.socket.recv, subprocess.Popen.wait
     assert after == before
@@ -134,7 +134,7 @@ async def test_the_poller_that_grpc_wakes_before_it_joins_it_is_not_reported() -
     poller = threading.Thread(target=release.wait, name="Thread-1 (_poll_wrapper)", daemon=True)
     detector = BlockingCallDetector()
     poller.start()
-    with detector.installed():
+    with detector.install():
         poller.join(0.0001)
     release.set()
     while poller.is_alive():

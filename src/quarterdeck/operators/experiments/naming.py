@@ -9,7 +9,7 @@ name that would be too long is cut and gets the same hash.
 import hashlib
 
 from quarterdeck.apis.experiments.v1alpha1 import GROUP, Experiment
-from quarterdeck.meta.short_names import append_hash, shorten_name
+from quarterdeck.meta.name_truncation import append_hash, shorten_name
 
 HOME = "experiments"
 """The namespace whose experiments get plain names."""

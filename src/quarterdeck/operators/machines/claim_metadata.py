@@ -3,8 +3,8 @@
 import random
 from collections.abc import Mapping
 
+from quarterdeck.meta.name_truncation import truncate_name
 from quarterdeck.meta.names import check_label_value
-from quarterdeck.meta.short_names import cut_name
 from quarterdeck.operators.machines.conditions import Reason
 from quarterdeck.runtime import Stalled
 
@@ -14,7 +14,7 @@ _LONGEST_PREFIX = 50
 
 def generate_name(owner: str, rng: random.Random) -> str:
     """A new name that begins with the owner's, short enough for the name of a host."""
-    prefix = cut_name(owner, _LONGEST_PREFIX)
+    prefix = truncate_name(owner, _LONGEST_PREFIX)
     return f"{prefix}-{''.join(rng.choices(_LETTERS, k=5))}"
 
 

@@ -107,7 +107,7 @@ class Connection:
         try:
             with span(f"hypervisor.{operation}", self._build_attributes(operation)):
                 answer = await self._limit_time(operation, work)
-            self._breaker.succeed()
+            self._breaker.record_success()
             is_counted = True
             self._metrics.record_call(self.cluster, operation, self._clock.monotonic() - started)
             return answer
@@ -144,9 +144,9 @@ class Connection:
         if is_failing or (
             isinstance(error, ConfigurationError) and error.code is Code.UNAUTHORIZED
         ):
-            self._breaker.fail()
+            self._breaker.record_failure()
         else:
-            self._breaker.succeed()
+            self._breaker.record_success()
 
     # --- reads that are shared
 

@@ -1,9 +1,9 @@
 """Labels that hold names of objects. Pure."""
 
+from quarterdeck.meta.name_truncation import truncate_name
 from quarterdeck.meta.names import LABEL_LIMIT
-from quarterdeck.meta.short_names import cut_name
 
 
 def cut_to_label(name: str) -> str:
     """The name as the value of a label, which is shorter than names, and ends as names do."""
-    return cut_name(name, LABEL_LIMIT)
+    return truncate_name(name, LABEL_LIMIT)

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from quarterdeck.apis.fleetmanagement.names import PIPELINE_LABEL
 from quarterdeck.apis.fleetmanagement.pipeline_revision import PipelineRevisionSpec
 from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline, PipelineRevision
+from quarterdeck.meta.name_truncation import shorten_name
 from quarterdeck.meta.names import SUBDOMAIN_LIMIT
 from quarterdeck.meta.objects import ObjectMeta
-from quarterdeck.meta.short_names import shorten_name
 from quarterdeck.operators.pipelines.conditions import Reason
 from quarterdeck.operators.pipelines.desired import Desired, with_hash
 from quarterdeck.operators.pipelines.labels import cut_to_label

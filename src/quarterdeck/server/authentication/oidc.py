@@ -44,7 +44,7 @@ class OidcTokens:
             parsed = jws.parse_token(token)
         except jws.InvalidToken:
             return None
-        if not self.issuer.is_of_issuer(parsed):
+        if not self.issuer.has_issued(parsed):
             return None
         try:
             claims = self.issuer.check(parsed)

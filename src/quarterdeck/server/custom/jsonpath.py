@@ -147,7 +147,7 @@ def _parse_literal(text: str) -> Any:
         raise JsonPathError(f"unrecognized literal in JSONPath filter: {text}") from error
 
 
-def show(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Format a value as kubectl's printer shows it."""
     match value:
         case str():

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from quarterdeck.server.custom.jsonpath import JsonPathError, compile_path, show
+from quarterdeck.server.custom.jsonpath import JsonPathError, compile_path, format_value
 from quarterdeck.server.registry.printer import AGE_TEXT, NAME, format_age
 from quarterdeck.server.registry.resource import Column, Object
 
@@ -63,7 +63,7 @@ def _compile_finder(path: str) -> Find:
 def _build_cell(type_name: str, value: Any, now: datetime) -> object:
     match type_name:
         case "string":
-            return show(value)
+            return format_value(value)
         case "integer" if isinstance(value, int | float) and not isinstance(value, bool):
             return int(value)
         case "number" if isinstance(value, int | float) and not isinstance(value, bool):

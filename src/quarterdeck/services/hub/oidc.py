@@ -38,7 +38,7 @@ class IdTokens:
             parsed = jws.parse_token(token)
         except jws.InvalidToken:
             return None
-        if not self._issuer.is_of_issuer(parsed):
+        if not self._issuer.has_issued(parsed):
             return None
         try:
             try:

@@ -193,7 +193,7 @@ async def test_a_registry_that_never_ends_is_given_up() -> None:
     async with serving(silent) as url:
         found = await DockerRegistry().check(RegistryAddress(url=url), RegistryCheck(timeout_s=0.2))
         assert "no answer within 0.2 s" in str(found.facts.error)
-    refused = f"http://127.0.0.1:{programs.free_port()}"
+    refused = f"http://127.0.0.1:{programs.find_free_port()}"
     found = await DockerRegistry().check(RegistryAddress(url=refused), RegistryCheck())
     assert str(found.facts.error).startswith("request failed: ")
 

@@ -27,11 +27,13 @@ CATALOG = RegistryCheck(catalog_limit=100)
 @contextlib.asynccontextmanager
 async def registry(folder: Path, extra: str = "") -> AsyncIterator[int]:
     program = programs.require("docker-registry")
-    port = programs.free_port()
+    port = programs.find_free_port()
     config = folder / "registry.yml"
     (folder / "images").mkdir()
     config.write_text(_HEAD % (folder / "images", port) + extra)
-    async with programs.running_beside([program, "serve", str(config)], port=port, folder=folder):
+    async with programs.run_program_async(
+        [program, "serve", str(config)], port=port, folder=folder
+    ):
         yield port
 
 

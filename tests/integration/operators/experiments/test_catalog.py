@@ -92,12 +92,12 @@ def test_charts_are_pinned_and_their_repositories_in_the_form_of_argo_cd() -> No
 @pytest.fixture
 def metrics_store(tmp_path: Path) -> Iterator[str]:
     """The address of a VictoriaMetrics without data."""
-    program, port = programs.require("victoria-metrics"), programs.free_port()
+    program, port = programs.require("victoria-metrics"), programs.find_free_port()
     command = [
         *(program, f"-httpListenAddr=127.0.0.1:{port}", f"-storageDataPath={tmp_path / 'data'}"),
         "-memory.allowedBytes=64MB",
     ]
-    with programs.running(command, port=port, folder=tmp_path):
+    with programs.run_program(command, port=port, folder=tmp_path):
         yield f"http://127.0.0.1:{port}"
 
 

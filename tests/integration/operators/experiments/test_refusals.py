@@ -72,7 +72,7 @@ async def refusing(
 
 
 async def test_a_request_that_fails_once_is_repeated() -> None:
-    refused = server_faults.answer("patch", 403, resource="gkeclusters", times=1)
+    refused = server_faults.fail("patch", 403, resource="gkeclusters", times=1)
     async with refusing(refused) as (world, _):
         await world.create(experiment("twice", target("app", "gke", "web")))
         done = await world.cleaned("twice")
@@ -81,7 +81,7 @@ async def test_a_request_that_fails_once_is_repeated() -> None:
 
 
 async def test_a_cluster_that_may_never_be_requested_fails_the_experiment() -> None:
-    refused = server_faults.answer("patch", 403, resource="gkeclusters", times=ALWAYS)
+    refused = server_faults.fail("patch", 403, resource="gkeclusters", times=ALWAYS)
     async with refusing(refused) as (world, _):
         await world.create(
             experiment("never", target("app", "gke", "web"), timeouts={"provisioning": "1s"})
@@ -94,7 +94,7 @@ async def test_a_cluster_that_may_never_be_requested_fails_the_experiment() -> N
 
 
 async def test_a_workflow_that_may_never_be_submitted_fails_the_experiment() -> None:
-    refused = server_faults.answer("patch", 403, resource="workflows", times=ALWAYS)
+    refused = server_faults.fail("patch", 403, resource="workflows", times=ALWAYS)
     async with refusing(refused) as (world, faults):
         await world.create(experiment("mute", timeouts={"applications": "1s"}))
         await world.phase("mute", "Failed")
@@ -106,7 +106,7 @@ async def test_a_workflow_that_may_never_be_submitted_fails_the_experiment() -> 
 
 async def test_growing_delays_between_retries_do_not_delay_the_failure() -> None:
     """Retries come after 511, 811, 1111 and 1411 seconds; the time of the phase ends at 1200."""
-    refused = server_faults.answer("patch", 403, resource="gkeclusters", times=ALWAYS)
+    refused = server_faults.fail("patch", 403, resource="gkeclusters", times=ALWAYS)
     clock = VirtualClock()
     faults = ServerFaults(refused, agent=VICTIM)
     async with (
@@ -150,7 +150,7 @@ def test_delays_between_retries_are_those_of_the_controller(failures: int) -> No
 
 async def test_components_that_cannot_be_read_are_not_missing() -> None:
     """They are refused for longer than a missing component is waited for."""
-    refused = server_faults.answer(ANY_VERB, 403, resource="components", times=30)
+    refused = server_faults.fail(ANY_VERB, 403, resource="components", times=30)
     blind = experiment("blind", target("app", "hub", "web"))
     async with refusing(refused, given=blind) as (world, _):
         done = await world.cleaned("blind")

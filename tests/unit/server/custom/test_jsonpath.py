@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from quarterdeck.server.custom.jsonpath import JsonPathError, compile_path, show
+from quarterdeck.server.custom.jsonpath import JsonPathError, compile_path, format_value
 
 OBJECT: dict[str, Any] = {
     "spec": {"size": 3, "a.b": "dotted", "list": [1, 2, 3], "on": True},
@@ -55,4 +55,4 @@ def test_a_path_of_another_form_is_refused(path: str) -> None:
     [("x", "x"), (True, "true"), (3, "3"), (None, "<nil>"), ({"a": [1]}, '{"a":[1]}')],
 )
 def test_values_are_printed_as_text(value: Any, text: str) -> None:
-    assert show(value) == text
+    assert format_value(value) == text

@@ -43,7 +43,7 @@ METRICS = [
 
 @pytest.fixture
 def url(tmp_path: Path) -> Iterator[str]:
-    port = programs.free_port()
+    port = programs.find_free_port()
     command = [
         programs.require("victoria-metrics"),
         f"-storageDataPath={tmp_path / 'vm'}",
@@ -51,7 +51,7 @@ def url(tmp_path: Path) -> Iterator[str]:
         "-search.latencyOffset=0s",
         "-memory.allowedBytes=64MB",
     ]
-    with programs.running(command, port=port, folder=tmp_path):
+    with programs.run_program(command, port=port, folder=tmp_path):
         yield f"http://127.0.0.1:{port}"
 
 
@@ -81,7 +81,7 @@ async def test_instant_and_range_queries_are_read(url: str) -> None:
 
 async def test_a_store_that_is_away_is_unavailable() -> None:
     async with http.Client() as client:
-        store = Prometheus(f"http://127.0.0.1:{programs.free_port()}", client=client)
+        store = Prometheus(f"http://127.0.0.1:{programs.find_free_port()}", client=client)
         with pytest.raises(MetricsUnavailable, match="cannot reach the metrics store"):
             await store.query("up", WINDOW, is_range=False)
 
@@ -146,7 +146,7 @@ async def test_results_of_a_run_are_collected(url: str, tmp_path: Path) -> None:
 
 async def test_a_store_that_is_away_is_asked_again_for_a_minute(tmp_path: Path) -> None:
     async with http.Client() as client:
-        hub = Prometheus(f"http://127.0.0.1:{programs.free_port()}", client=client)
+        hub = Prometheus(f"http://127.0.0.1:{programs.find_free_port()}", client=client)
         collector = Collector(Files(tmp_path), hub=hub)
         with pytest.raises(ResultsUnavailable):
             await collector.collect(finished())

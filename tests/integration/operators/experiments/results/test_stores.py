@@ -123,11 +123,11 @@ class S3(NamedTuple):
 def s3(tmp_path: Path, obstore_runtime: None) -> Iterator[S3]:
     """versitygw on a directory; `make test-full` builds it where Go is present."""
     program = programs.require("versitygw", install="bash tools/s3.sh .tools .venv")
-    root, port = tmp_path / "s3", programs.free_port()
+    root, port = tmp_path / "s3", programs.find_free_port()
     (root / "experiment-results").mkdir(parents=True)
     command = [program, "--access", ACCESS_KEY, "--secret", SECRET_KEY]
     command += ["--port", f"127.0.0.1:{port}", "posix", "--nometa", str(root)]
-    with programs.running(command, port=port, folder=tmp_path):
+    with programs.run_program(command, port=port, folder=tmp_path):
         given = Settings(s3_endpoint=f"127.0.0.1:{port}")
         options = build_storage_options(given, {"AWS_ACCESS_KEY_ID": ACCESS_KEY})
         yield S3({**options, "access_key_id": ACCESS_KEY, "secret_access_key": SECRET_KEY}, root)
@@ -155,7 +155,7 @@ async def test_object_storage_that_refuses_shows_no_secret(s3: S3) -> None:
 
 
 async def test_object_storage_that_is_away_is_reported_soon(obstore_runtime: None) -> None:
-    given = Settings(s3_endpoint=f"127.0.0.1:{programs.free_port()}")
+    given = Settings(s3_endpoint=f"127.0.0.1:{programs.find_free_port()}")
     store = ObjectStorage("s3://experiment-results", build_storage_options(given, {}))
     with pytest.raises(StoreUnavailable, match="cannot write s3://experiment-results/demo"):
         await store.write(experiment(), FILES)

@@ -5,7 +5,7 @@ import hashlib
 _HASH = 8
 
 
-def cut_name(name: str, limit: int) -> str:
+def truncate_name(name: str, limit: int) -> str:
     """The beginning of a name, with a letter or digit at its end as names have."""
     return name[:limit].rstrip("-.")
 
@@ -18,4 +18,4 @@ def shorten_name(name: str, limit: int, *, salt: str) -> str:
 def append_hash(name: str, limit: int, *, salt: str) -> str:
     """The beginning of a name and a hash of `salt`, together within the limit."""
     digest = hashlib.sha256(salt.encode()).hexdigest()[:_HASH]
-    return f"{cut_name(name, limit - _HASH - 1)}-{digest}"
+    return f"{truncate_name(name, limit - _HASH - 1)}-{digest}"
