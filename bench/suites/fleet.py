@@ -130,7 +130,7 @@ class Fleet(Child):
         """UpdatePipeline with another text."""
         from quarterdeck.telemetry.fleet import protobuf
 
-        message = fleet_server.pipeline(number, self._pipelines, revision=revision).message()
+        message = fleet_server.pipeline(number, self._pipelines, revision=revision).to_message()
         data = protobuf.encode("UpdatePipelineRequest", {"pipeline": message})
         return _request("POST", UPDATE, data)
 
@@ -338,9 +338,9 @@ def _matching(size: int) -> Iterator[Contenders]:
     from quarterdeck.telemetry.matching import MatchIndex
 
     pipelines = [fleet_server.pipeline(each, size) for each in range(size)]
-    asked = [(each, each.parsed()) for each in sorted(pipelines, key=lambda one: one.name)]
+    asked = [(each, each.parse_matchers()) for each in sorted(pipelines, key=lambda one: one.name)]
     index = MatchIndex(pipelines)
-    effective = [each.effective_attributes() for each in fleet_server.collectors(200, size)]
+    effective = [each.get_effective_attributes() for each in fleet_server.collectors(200, size)]
 
     def by_index() -> list[list[str]]:
         return [[found.id for found in index.match(each, ALLOY)] for each in effective]

@@ -43,7 +43,7 @@ class Matchable(Protocol):
         """The language of its configuration."""
         ...
 
-    def parsed(self) -> tuple[Matcher, ...]:
+    def parse_matchers(self) -> tuple[Matcher, ...]:
         """Its matchers."""
         ...
 
@@ -71,7 +71,7 @@ class MatchIndex(Generic[P]):
     def put(self, pipeline: P) -> None:
         """Add or replace a pipeline; one that is disabled or has no matchers is not indexed."""
         self.remove(pipeline.id)
-        matchers = pipeline.parsed()
+        matchers = pipeline.parse_matchers()
         if not pipeline.enabled or not matchers:
             return
         keys, promised = _choose_keys(matchers)

@@ -46,7 +46,9 @@ def test_the_index_finds_what_asking_everybody_finds(
     expected = {
         each.id
         for each in current.values()
-        if each.enabled and each.config_type == ALLOY and match_all(each.parsed(), attributes)
+        if each.enabled
+        and each.config_type == ALLOY
+        and match_all(each.parse_matchers(), attributes)
     }
     found = index.match(attributes, ALLOY)
     assert {each.id for each in found} == expected
@@ -59,7 +61,7 @@ def test_reserved_attributes_cannot_be_overridden() -> None:
         local_attributes={"collector.os": "linux", "env": "prod"},
         remote_attributes={"collector.os": "x", "env": "canary"},
     )
-    effective = collector.effective_attributes()
+    effective = collector.get_effective_attributes()
     assert effective["collector.os"] == "linux"
     assert effective["env"] == "canary"
     assert effective["collector.ID"] == "e"

@@ -35,7 +35,7 @@ class Planned(NamedTuple):
         """The name serves as id, because names are unique in a fleet."""
         return self.name
 
-    def parsed(self) -> tuple[Matcher, ...]:
+    def parse_matchers(self) -> tuple[Matcher, ...]:
         """Its matchers; none if one is invalid, so that it matches no collector."""
         try:
             return parse_all(self.matchers)

@@ -67,9 +67,9 @@ async def ensure_canary(desired: Desired, step: RolloutStep, candidate: str, fle
     canary = build_canary(desired, candidate)
     existing = await find_canary(desired.name, fleet)
     if existing is None:
-        fleet.record_write(await fleet.api.create(canary.message()))
+        fleet.record_write(await fleet.api.create(canary.to_message()))
     elif drift.find_differences(canary, existing):
-        fleet.record_write(await fleet.api.update(canary.message(existing.id)))
+        fleet.record_write(await fleet.api.update(canary.to_message(existing.id)))
 
 
 async def remove_canary(name: str, owner: str, fleet: Fleet) -> None:

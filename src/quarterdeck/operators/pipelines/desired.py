@@ -51,7 +51,7 @@ class Desired(NamedTuple):
     rollout: Mapping[str, Any] | None = None
     """The candidate that part of the collectors receive instead."""
 
-    def message(self, identity: str = "") -> dict[str, Any]:
+    def to_message(self, identity: str = "") -> dict[str, Any]:
         """The whole pipeline: an update clears what it leaves out."""
         message: dict[str, Any] = {
             "name": self.name,
@@ -107,7 +107,7 @@ def build_desired(pipeline: Pipeline, contents: Contents, *, url: str) -> Desire
 
 def with_hash(desired: Desired, url: str) -> Desired:
     """The same with the hash of what is sent to an address."""
-    return desired._replace(hash=_hash((url, desired.message())))
+    return desired._replace(hash=_hash((url, desired.to_message())))
 
 
 def find_problems(pipeline: Pipeline, contents: Contents) -> list[str]:

@@ -184,7 +184,7 @@ async def _check_list(set_: PipelineSet, listed: Sequence[Remote], fleet: Fleet)
 
 
 async def _send(set_: PipelineSet, planned: SyncPlan, fleet: Fleet) -> None:
-    messages = [each.message() for each in planned.members]
+    messages = [each.to_message() for each in planned.members]
     messages += [_keep(each) for each in planned.kept]
     await fleet.api.sync(get_source(set_), messages, allow_empty=set_.spec.allow_empty)
 

@@ -28,9 +28,9 @@ class Previews:
             return
         remote = await _get_current(target)
         if remote is not None:
-            await api.update(desired.message(remote.id), validate_only=True)
+            await api.update(desired.to_message(remote.id), validate_only=True)
         else:
-            await api.create(desired.message(), validate_only=True)
+            await api.create(desired.to_message(), validate_only=True)
         text = drift.format_preview(desired, remote, is_secret=target.contents.is_secret)
         if remote is not None and not pipeline.status.id and not plan.may_adopt(pipeline, remote):
             text = f"would be rejected: pipeline {remote.id} of that name has another owner\n{text}"

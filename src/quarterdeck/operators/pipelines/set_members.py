@@ -117,5 +117,5 @@ def get_source(set_: PipelineSet) -> dict[str, str]:
 
 def hash_members(members: Sequence[Member]) -> str:
     """Hash of everything a set sends."""
-    document = [member.desired.message() for member in members]
+    document = [member.desired.to_message() for member in members]
     return hashlib.sha256(json.encode(document)).hexdigest()[:32]

@@ -98,7 +98,7 @@ class Writes:
                 return done
             case plan.Update(identity, why, fields):
                 try:
-                    remote = await fleet.api.update(target.desired.message(identity))
+                    remote = await fleet.api.update(target.desired.to_message(identity))
                 except CallFailed as error:
                     if error.code is not Code.NOT_FOUND:
                         raise
@@ -165,7 +165,7 @@ class Writes:
 async def create(target: SyncTarget, why: Reason) -> Written:
     """Create a pipeline, or adopt the existing one of the same name if the policy allows it."""
     try:
-        remote = await target.fleet.api.create(target.desired.message())
+        remote = await target.fleet.api.create(target.desired.to_message())
     except CallFailed as error:
         if error.code not in _TAKEN:
             raise
@@ -181,7 +181,7 @@ async def _adopt_existing(target: SyncTarget, why: Reason, *, error: CallFailed)
         raise error  # deleted meanwhile; the retry creates it
     if not plan.may_adopt(pipeline, existing):
         raise Stalled(Reason.ADOPTION_REFUSED, _describe_refusal(pipeline, existing))
-    remote = await fleet.api.update(target.desired.message(existing.id))
+    remote = await fleet.api.update(target.desired.to_message(existing.id))
     fleet.record_write(remote)
     return Written(remote, why if is_ours(pipeline, existing) else Reason.ADOPTED)
 

@@ -28,7 +28,7 @@ class AgentCalls:
         self._reports = reports
         self._now = now
 
-    def table(self) -> Mapping[str, Call]:
+    def list_calls(self) -> Mapping[str, Call]:
         """The methods by the names of their RPCs."""
         return {
             "GetConfig": self.get_config,

@@ -28,7 +28,7 @@ class CollectorCalls:
         self._disk = disk
         self._now = now
 
-    def table(self) -> Mapping[str, Call]:
+    def list_calls(self) -> Mapping[str, Call]:
         """The methods by the names of their RPCs."""
         return {
             "GetCollector": self._get_collector,
@@ -42,11 +42,11 @@ class CollectorCalls:
         }
 
     async def _get_collector(self, request: Message) -> Message:
-        return self._collectors.get(get_text(request, "id")).message()
+        return self._collectors.get(get_text(request, "id")).to_message()
 
     async def _list_collectors(self, request: Message) -> Message:
         found = self._collectors.list(request.get("matchers") or ())
-        return {"collectors": [each.message() for each in found]}
+        return {"collectors": [each.to_message() for each in found]}
 
     async def _list_attributes(self, request: Message) -> Message:
         return {
@@ -99,4 +99,4 @@ class CollectorCalls:
     async def _put(self, collector: Collector) -> Message:
         self._collectors.put(collector)
         await settle([self._disk.put_collector(collector)])
-        return collector.message()
+        return collector.to_message()

@@ -75,7 +75,7 @@ class Collectors:
         return [
             each
             for _, each in sorted(self._by_id.items())
-            if all(matcher.matches(each.effective_attributes()) for matcher in parsed)
+            if all(matcher.matches(each.get_effective_attributes()) for matcher in parsed)
         ]
 
     def list_attributes(self, member: str) -> dict[str, Any]:

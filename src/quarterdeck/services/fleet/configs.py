@@ -67,7 +67,7 @@ class Configs:
         if not collector.enabled:
             return []
         config_type = OTEL if _is_otel(collector) else ALLOY
-        attributes = collector.effective_attributes()
+        attributes = collector.get_effective_attributes()
         found = self._pipelines.index.match(attributes, config_type)
         if not self._pipelines.candidates:
             return found
@@ -121,7 +121,7 @@ def _merge(pipelines: Sequence[Pipeline], collector: Collector) -> Config:
     )
     if _is_otel(collector):
         return Config(merge_otel(parts), labels)
-    return Config(merge_alloy(parts, collector.effective_attributes()), labels)
+    return Config(merge_alloy(parts, collector.get_effective_attributes()), labels)
 
 
 def _has_same_input(left: Collector, right: Collector) -> bool:

@@ -26,7 +26,7 @@ class DeliveryCalls:
         self._configs = configs
         self._now = now
 
-    def table(self) -> Mapping[str, Call]:
+    def list_calls(self) -> Mapping[str, Call]:
         """The methods by the names of their RPCs."""
         return {
             "ListDeliveries": self._list_deliveries,

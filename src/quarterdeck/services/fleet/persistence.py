@@ -22,15 +22,15 @@ class Persistence:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def pipelines(self) -> list[Pipeline]:
+    def load_pipelines(self) -> list[Pipeline]:
         """Every stored pipeline."""
         return self._read(_PIPELINES, Pipeline)
 
-    def revisions(self) -> list[Revision]:
+    def load_revisions(self) -> list[Revision]:
         """Every stored revision."""
         return self._read(_REVISIONS, Revision)
 
-    def collectors(self) -> list[Collector]:
+    def load_collectors(self) -> list[Collector]:
         """Every stored collector."""
         return self._read(_COLLECTORS, Collector)
 

@@ -21,7 +21,7 @@ class PipelineCalls:
         self._disk = disk
         self._now = now
 
-    def table(self) -> Mapping[str, Call]:
+    def list_calls(self) -> Mapping[str, Call]:
         """The methods by the names of their RPCs."""
         return {
             "GetPipeline": self._get_pipeline,
@@ -41,7 +41,7 @@ class PipelineCalls:
     # reads
 
     async def _get_pipeline(self, request: Message) -> Message:
-        return self._pipelines.get(get_text(request, "id")).message()
+        return self._pipelines.get(get_text(request, "id")).to_message()
 
     async def _get_pipeline_id(self, request: Message) -> Message:
         name = get_text(request, "name")
@@ -52,7 +52,7 @@ class PipelineCalls:
 
     async def _list_pipelines(self, request: Message) -> Message:
         found = [each for each in self._pipelines.list_all() if _is_listed(each, request)]
-        return {"pipelines": [each.message() for each in found]}
+        return {"pipelines": [each.to_message() for each in found]}
 
     async def _list_all_revisions(self, request: Message) -> Message:
         return _build_revisions(self._pipelines.list_revisions(), with_contents=False)
@@ -68,7 +68,7 @@ class PipelineCalls:
         identity = get_text(request, "revisionId")
         for revision in self._pipelines.list_revisions():
             if revision.revision_id == identity:
-                return revision.message(with_contents=True)
+                return revision.to_message(with_contents=True)
         raise not_found("revision", identity)
 
     # writes
@@ -91,7 +91,7 @@ class PipelineCalls:
     async def _write(self, planned: Pipeline, request: Message) -> Message:
         if not request.get("validateOnly"):
             await self._store_pipelines([planned])
-        return planned.message()
+        return planned.to_message()
 
     async def _delete_pipeline(self, request: Message) -> Message:
         await self._remove_pipelines([get_text(request, "id")])
@@ -173,7 +173,7 @@ def _is_listed(pipeline: Pipeline, request: Message) -> bool:
     if "enabled" in request and request["enabled"] != pipeline.enabled:
         return False
     attributes = {**request.get("localAttributes", {}), **request.get("remoteAttributes", {})}
-    return not attributes or match_all(pipeline.parsed(), attributes)
+    return not attributes or match_all(pipeline.parse_matchers(), attributes)
 
 
 def _assign_ids(planned: list[Pipeline], taken: set[str]) -> list[Pipeline]:
@@ -187,4 +187,6 @@ def _assign_ids(planned: list[Pipeline], taken: set[str]) -> list[Pipeline]:
 
 
 def _build_revisions(revisions: list[Revision], *, with_contents: bool) -> Message:
-    return {"pipelineRevisions": [each.message(with_contents=with_contents) for each in revisions]}
+    return {
+        "pipelineRevisions": [each.to_message(with_contents=with_contents) for each in revisions]
+    }

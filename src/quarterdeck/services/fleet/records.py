@@ -27,11 +27,11 @@ class Pipeline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, re
     updated_at: str = ""
     revision: int = 1
 
-    def parsed(self) -> tuple[Matcher, ...]:
+    def parse_matchers(self) -> tuple[Matcher, ...]:
         """Its matchers; they were checked before it was stored."""
         return parse_all(self.matchers)
 
-    def message(self) -> dict[str, Any]:
+    def to_message(self) -> dict[str, Any]:
         """The `Pipeline` message."""
         found: dict[str, Any] = {
             "id": self.id,
@@ -58,9 +58,9 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, re
     created_at: str
     snapshot: Pipeline
 
-    def message(self, *, with_contents: bool) -> dict[str, Any]:
+    def to_message(self, *, with_contents: bool) -> dict[str, Any]:
         """The `PipelineRevision` message."""
-        snapshot = self.snapshot.message()
+        snapshot = self.snapshot.to_message()
         if not with_contents:
             del snapshot["contents"]
         return {
@@ -95,11 +95,11 @@ class Collector(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, r
     """The last status it sent; agents send only what changed."""
     reported_error: str = ""
 
-    def effective_attributes(self) -> dict[str, str]:
+    def get_effective_attributes(self) -> dict[str, str]:
         """The attributes that matchers use: remote wins over local, except for reserved names."""
         return merge_attributes(self.id, self.local_attributes, self.remote_attributes)
 
-    def message(self) -> dict[str, Any]:
+    def to_message(self) -> dict[str, Any]:
         """The `Collector` message."""
         found: dict[str, Any] = {
             "id": self.id,

@@ -42,8 +42,8 @@ class FleetServer:
         self._clock = clock or SystemClock()
         self._tokens = tokens
         disk = Persistence(store)
-        self.pipelines = Pipelines(disk.pipelines(), disk.revisions())
-        self.collectors = Collectors(disk.collectors())
+        self.pipelines = Pipelines(disk.load_pipelines(), disk.load_revisions())
+        self.collectors = Collectors(disk.load_collectors())
         self.configs = Configs(self.pipelines)
         self._reports = Reports(self.collectors, disk)
         pipelines = PipelineCalls(self.pipelines, disk, self._now)
@@ -61,10 +61,10 @@ class FleetServer:
             self.collectors, self.configs, reports=self._reports, now=self._now
         )
         self._calls = {
-            **pipelines.table(),
-            **collectors.table(),
-            **self.agents.table(),
-            **deliveries.table(),
+            **pipelines.list_calls(),
+            **collectors.list_calls(),
+            **self.agents.list_calls(),
+            **deliveries.list_calls(),
         }
 
     async def handle(self, request: http.Request) -> http.Response | http.StreamResponse:

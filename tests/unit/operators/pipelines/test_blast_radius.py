@@ -49,7 +49,7 @@ def texts(collector: RemoteCollector, listed: list[Planned]) -> dict[str, str]:
         if collector.enabled
         and each.enabled
         and each.config_type == wanted
-        and match_all(each.parsed(), collector.attributes)
+        and match_all(each.parse_matchers(), collector.attributes)
     }
 
 

@@ -230,9 +230,9 @@ def test_the_hash_covers_everything_that_is_sent_and_where_to() -> None:
 
 def test_a_kubernetes_source_is_never_sent() -> None:
     for kind in ("Kubernetes", "Unspecified", "Grafana"):
-        message = desire(pipeline(source=PipelineSource(type=kind))).message()
+        message = desire(pipeline(source=PipelineSource(type=kind))).to_message()
         assert message["source"]["type"] == "SOURCE_TYPE_UNSPECIFIED"
-    git = desire(pipeline(source=PipelineSource(type="Git", namespace="repo"))).message()
+    git = desire(pipeline(source=PipelineSource(type="Git", namespace="repo"))).to_message()
     assert git["source"] == {"type": "SOURCE_TYPE_GIT", "namespace": "repo"}
 
 
