@@ -109,19 +109,19 @@ async def test_list_of_something_else_is_an_error(value: object) -> None:
         with pytest.raises(CallFailed, match="not a list of objects"):
             await fleet.list()
         with pytest.raises(CallFailed, match="not a list of objects"):
-            await fleet.revisions()
+            await fleet.list_all_revisions()
 
 
 async def test_empty_list_may_be_left_out() -> None:
     async with connected(answering({})) as fleet:
         assert list(await fleet.list()) == []
-        assert list(await fleet.revisions()) == []
+        assert list(await fleet.list_all_revisions()) == []
 
 
 async def test_long_revision_is_not_a_crash() -> None:
     entry = {"snapshot": {"id": "1"}, "revisionId": "9" * 6000}
     async with connected(answering({"pipelineRevisions": [entry]})) as fleet:
-        assert len((await fleet.revisions())[0].id) == 256
+        assert len((await fleet.list_all_revisions())[0].id) == 256
 
 
 async def test_long_pause_is_bounded() -> None:

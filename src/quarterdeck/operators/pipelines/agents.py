@@ -61,9 +61,9 @@ class Agents:
         self._collectors: _Shared[Sequence[RemoteCollector]] = _Shared(
             lambda: api.list_collectors(), clock
         )
-        self._deliveries: _Shared[Deliveries] = _Shared(lambda: api.deliveries(), clock)
+        self._deliveries: _Shared[Deliveries] = _Shared(lambda: api.get_deliveries(), clock)
         self._states: _Shared[Mapping[str, CollectorState]] = _Shared(
-            lambda: api.collector_states(), clock
+            lambda: api.get_collector_states(), clock
         )
 
     async def list(self, max_age_s: float = LIST_AGE_S) -> Sequence[RemoteCollector]:

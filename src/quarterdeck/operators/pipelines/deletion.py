@@ -89,7 +89,7 @@ class Deletion:
         status = pipeline.status
         is_sure = status.id and status.name in ("", choose_name(pipeline))
         if is_sure and not self._writes.may_have_leftovers(pipeline.key):
-            listed = await fleet.owned_by(pipeline.metadata.uid)
+            listed = await fleet.list_owned_by(pipeline.metadata.uid)
         else:
             listed = list(await fleet.api.list())
         ours = [remote.id for remote in listed if is_ours(pipeline, remote)]

@@ -42,13 +42,13 @@ class Fleet:
         """Record that a pipeline was deleted."""
         self.view.record_removal(identity, self._clock.monotonic())
 
-    async def owned_by(self, uid: str) -> list[Remote]:
+    async def list_owned_by(self, uid: str) -> list[Remote]:
         """The pipelines that were written for an object, also before a restart of the operator.
 
         Until the first sweep, one listing of the server is shared by all callers. It is not
         recorded in the view, because the first sweep must report every pipeline as changed.
         """
-        known = {remote.id: remote for remote in self.view.owned_by(uid)}
+        known = {remote.id: remote for remote in self.view.list_owned_by(uid)}
         if self.view.is_complete:
             self._first_list = None
             return list(known.values())
@@ -93,7 +93,7 @@ class Fleet:
     async def _read_revisions(self) -> frozenset[str]:
         """Read revisions, which only the status shows; a server without them is supported."""
         try:
-            return self.view.record_revisions(await self.api.revisions())
+            return self.view.record_revisions(await self.api.list_all_revisions())
         except CallFailed as error:
             self._has_revisions = error.code is not Code.UNIMPLEMENTED
         except Paused:

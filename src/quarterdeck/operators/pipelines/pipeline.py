@@ -119,7 +119,7 @@ class Pipelines:
         if not view.is_complete or status.connection not in ("", target.fleet.name):
             return
         if view.get(status.id) is None:
-            owned = view.owned_by(target.pipeline.metadata.uid)
+            owned = view.list_owned_by(target.pipeline.metadata.uid)
             identity, name = (owned[0].id, owned[0].name) if owned else ("", "")
             ctx.status.set(id=identity, name=name, applied_hash="")
         await self._writes.remove_leftovers(target, ctx)
@@ -244,9 +244,9 @@ def get_known(pipeline: Pipeline, fleet: Fleet) -> plan.Known:
     view, identity = fleet.view, pipeline.status.id
     remote = view.get(identity)
     if not identity:
-        name, owned = choose_name(pipeline), view.owned_by(pipeline.metadata.uid)
+        name, owned = choose_name(pipeline), view.list_owned_by(pipeline.metadata.uid)
         remote = next((each for each in owned if each.name == name), None)
-    answer = view.answer(remote.id) if remote is not None else None
+    answer = view.get_answer(remote.id) if remote is not None else None
     return plan.Known(is_complete=view.is_complete, remote=remote, answer=answer)
 
 

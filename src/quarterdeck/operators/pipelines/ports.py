@@ -157,7 +157,7 @@ class FleetApi(Protocol):
         """The pipeline of an id; `not_found` if there is none."""
         ...
 
-    async def revisions(self) -> Sequence[RemoteRevision]:
+    async def list_all_revisions(self) -> Sequence[RemoteRevision]:
         """The revisions of every pipeline without contents, oldest first."""
         ...
 
@@ -189,11 +189,11 @@ class FleetApi(Protocol):
         """Upsert all pipelines of a source, and delete those it no longer lists, at once."""
         ...
 
-    async def deliveries(self) -> Deliveries:
+    async def get_deliveries(self) -> Deliveries:
         """What collectors report about pipelines; `unimplemented` if the server lacks the call."""
         ...
 
-    async def collector_states(self) -> Mapping[str, CollectorState]:
+    async def get_collector_states(self) -> Mapping[str, CollectorState]:
         """What each collector reported; `unimplemented` if the server lacks the call."""
         ...
 

@@ -67,7 +67,7 @@ async def find_left_out(
     """
     names = {each.name for each in listed}
     try:
-        revisions = await api.revisions()
+        revisions = await api.list_all_revisions()
     except CallFailed as error:
         if error.code in (Code.UNIMPLEMENTED, Code.NOT_FOUND):
             return None  # a server without revisions

@@ -235,7 +235,7 @@ def get_current_condition(pipeline: Pipeline, type_: str) -> Condition | None:
 def _set_remote(remote: Remote, fleet: Fleet, ctx: Context[Pipeline]) -> None:
     before = ctx.status.current
     is_same = (before.id, before.updated_at) == (remote.id, remote.updated_at)
-    revision = fleet.view.revision(remote.id) or (before.revision_id if is_same else "")
+    revision = fleet.view.get_revision(remote.id) or (before.revision_id if is_same else "")
     ctx.status.set(
         id=remote.id,
         name=remote.name,

@@ -28,8 +28,8 @@ async def ensure_revisions(target: SyncTarget, ctx: Context[Pipeline]) -> None:
     identity = ctx.status.current.id
     existing = await ctx.list_owned(PipelineRevision)
     known = {each.spec.revision_id: each for each in existing}
-    current, newest = view.get(identity), view.revision(identity)
-    for revision in list(view.history(identity))[-limit:] if limit else ():
+    current, newest = view.get(identity), view.get_revision(identity)
+    for revision in list(view.get_history(identity))[-limit:] if limit else ():
         if revision.id in known:
             continue
         if revision.id == newest and current is not None:

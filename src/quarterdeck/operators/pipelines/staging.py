@@ -139,7 +139,7 @@ async def _find_remote(target: SyncTarget) -> Remote | None:
     if target.pipeline.status.connection not in ("", fleet.name):
         identity = ""
     if fleet.view.is_complete:
-        owned = fleet.view.owned_by(target.pipeline.metadata.uid)
+        owned = fleet.view.list_owned_by(target.pipeline.metadata.uid)
         return fleet.view.get(identity) or next(iter(owned), None)
     try:
         if identity:

@@ -34,7 +34,7 @@ class View:
         """The pipeline of a name."""
         return self._by_id.get(self._names.get(name, ""))
 
-    def owned_by(self, uid: str) -> list[Remote]:
+    def list_owned_by(self, uid: str) -> list[Remote]:
         """The pipelines that were written for an object; several if a response was lost."""
         return [self._by_id[identity] for identity in self._owners.get(uid, ())]
 
@@ -43,15 +43,15 @@ class View:
         known = (self._by_id.get(identity) for identity in identities)
         return frozenset(remote.owner for remote in known if remote is not None)
 
-    def answer(self, identity: str) -> Remote | None:
+    def get_answer(self, identity: str) -> Remote | None:
         """The response to our last write of a pipeline, with the server's formatting."""
         return self._answers.get(identity)
 
-    def revision(self, identity: str) -> str:
+    def get_revision(self, identity: str) -> str:
         """The newest revision of a pipeline; empty if it is not known."""
         return self._revisions.get(identity, "")
 
-    def history(self, identity: str) -> Sequence[RemoteRevision]:
+    def get_history(self, identity: str) -> Sequence[RemoteRevision]:
         """The known revisions of a pipeline without contents, oldest first."""
         return self._history.get(identity, ())
 

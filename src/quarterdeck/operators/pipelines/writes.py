@@ -72,7 +72,7 @@ class Writes:
     async def remove_leftovers(self, target: SyncTarget, ctx: Context[Pipeline]) -> None:
         """Delete pipelines of earlier writes whose answer was lost."""
         keep = ctx.status.current.id
-        for remote in target.fleet.view.owned_by(target.pipeline.metadata.uid):
+        for remote in target.fleet.view.list_owned_by(target.pipeline.metadata.uid):
             if keep and remote.id != keep and is_leftover(target.desired, remote):
                 await remove(remote.id, target.fleet)
                 ctx.event(

@@ -11,8 +11,8 @@ from quarterdeck.kit import http, json
 from quarterdeck.kit.redaction import Secret
 from quarterdeck.operators.clusters.drivers.challenge import (
     Challenge,
-    next_page,
     parse_challenge,
+    parse_next_page,
 )
 from quarterdeck.operators.clusters.drivers.registry import DockerRegistry
 from quarterdeck.operators.clusters.ports import RegistryAddress, RegistryCheck
@@ -211,8 +211,8 @@ def test_challenges_and_links_are_read() -> None:
     header = 'Bearer realm="https://a/t?x=1",service="s \\"q\\"",scope=repository:x:pull'
     challenge = parse_challenge(header)
     assert challenge == Challenge("bearer", "https://a/t?x=1", 's "q"', "repository:x:pull")
-    assert challenge.token_url().startswith("https://a/t?x=1&service=")
+    assert challenge.build_token_url().startswith("https://a/t?x=1&service=")
     assert parse_challenge("Basic realm=x") == Challenge("basic", "x")
     assert parse_challenge("") is None
-    assert next_page('</v2/_catalog?last=b>; rel="next"') == "/v2/_catalog?last=b"
-    assert next_page("<x>; rel=prev") == ""
+    assert parse_next_page('</v2/_catalog?last=b>; rel="next"') == "/v2/_catalog?last=b"
+    assert parse_next_page("<x>; rel=prev") == ""

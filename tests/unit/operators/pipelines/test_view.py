@@ -41,15 +41,15 @@ def test_a_rename_frees_the_old_name() -> None:
     view.record_write(remote("1", "a", owner="uid"), at=1.0)
     view.record_write(remote("1", "b", owner="uid"), at=2.0)
     assert view.find_by_name("a") is None
-    assert [view.find_by_name("b")] == view.owned_by("uid")
+    assert [view.find_by_name("b")] == view.list_owned_by("uid")
     view.record_removal("1", at=3.0)
-    assert view.owned_by("uid") == []
-    assert view.owned_by("") == []
+    assert view.list_owned_by("uid") == []
+    assert view.list_owned_by("") == []
 
 
 def test_the_answer_to_a_write_outlives_listings() -> None:
     view = View()
     view.record_write(remote("1", "a", contents="formatted"), at=1.0)
     view.record_list([remote("1", "a", contents="edited")], asked_at=2.0)
-    answer = view.answer("1")
+    answer = view.get_answer("1")
     assert answer is not None and answer.contents == "formatted"

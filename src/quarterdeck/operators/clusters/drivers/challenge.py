@@ -17,7 +17,7 @@ class Challenge(msgspec.Struct, frozen=True):
     service: str = ""
     scope: str = ""
 
-    def token_url(self, scope: str = "") -> str:
+    def build_token_url(self, scope: str = "") -> str:
         """The URL to request a token from, with the service and the scope as parameters."""
         wanted = {"service": self.service, "scope": scope or self.scope}
         query = urlencode({name: value for name, value in wanted.items() if value})
@@ -42,7 +42,7 @@ def parse_challenge(header: str) -> Challenge | None:
     )
 
 
-def next_page(link: str) -> str:
+def parse_next_page(link: str) -> str:
     """The target of a Link header with rel=next; empty if there is none."""
     for part in link.split(","):
         match = re.match(r"\s*<([^>]*)>(.*)", part)

@@ -19,8 +19,8 @@ from quarterdeck.kit import http, json
 from quarterdeck.kit.redaction import Masker, Secret
 from quarterdeck.operators.clusters.drivers.challenge import (
     Challenge,
-    next_page,
     parse_challenge,
+    parse_next_page,
 )
 from quarterdeck.operators.clusters.ports import RegistryAddress, RegistryCheck, RegistryReport
 
@@ -140,7 +140,7 @@ class _Check:
         """Request a token; returns whether the server gave a usable one."""
         if not challenge.realm.startswith(("https://", "http://")):
             return False
-        answer = await self._get(challenge.token_url(scope), is_login=True)
+        answer = await self._get(challenge.build_token_url(scope), is_login=True)
         if answer.status != 200:
             return False
         try:
@@ -166,7 +166,7 @@ class _Check:
             if page is None:
                 break
             names.extend(page)
-            link = next_page(answer.headers.get("link", ""))
+            link = parse_next_page(answer.headers.get("link", ""))
             if link:
                 self._features["pagination"] = True
             self._has_more = bool(link) or len(names) > limit

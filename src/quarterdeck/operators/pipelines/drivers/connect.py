@@ -222,7 +222,7 @@ class ConnectClient:
         answer = await self.call("ListPipelines", {})
         return [self._read_pipeline(each) for each in read_list(answer, "pipelines")]
 
-    async def revisions(self) -> Sequence[RemoteRevision]:
+    async def list_all_revisions(self) -> Sequence[RemoteRevision]:
         """ListPipelinesRevisions: those of every pipeline without contents, oldest first."""
         return self._read_revisions(await self.call("ListPipelinesRevisions", {}))
 
@@ -288,11 +288,11 @@ class ConnectClient:
         message = {"ids": [*identities], "ops": [dict(each) for each in operations]}
         await self.call("BulkUpdateCollectors", message)
 
-    async def deliveries(self) -> Deliveries:
+    async def get_deliveries(self) -> Deliveries:
         """ListDeliveries, which only our own server has."""
         return read_deliveries(await self.call("ListDeliveries", {}))
 
-    async def collector_states(self) -> Mapping[str, CollectorState]:
+    async def get_collector_states(self) -> Mapping[str, CollectorState]:
         """ListCollectorStates, which only our own server has."""
         answer = await self.call("ListCollectorStates", {}, max_answer=MAX_COLLECTORS)
         return read_states(answer)
