@@ -47,7 +47,7 @@ async def roll_fleet(world: World, count: int) -> dict[str, float]:
 
     def look() -> None:
         nonlocal lowest, highest
-        vms = list(world.hypervisor.infos())
+        vms = list(world.hypervisor.list_vm_infos())
         lowest = min(lowest, sum(bool(vm.ips) for vm in vms))
         highest = max(highest, len(vms))
 

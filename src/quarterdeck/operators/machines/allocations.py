@@ -71,11 +71,11 @@ class Allocations:
         """Every allocated address."""
         return frozenset(each.address for each in self._entries.values() if each.address)
 
-    def siblings(self, fleet: str) -> Mapping[str, int]:
+    def list_siblings(self, fleet: str) -> Mapping[str, int]:
         """The number of machines of a fleet on each node."""
         return self._siblings.get(fleet, {})
 
-    def reserved(self, nodes_read_at: float) -> dict[str, list[Request]]:
+    def compute_reserved(self, nodes_read_at: float) -> dict[str, list[Request]]:
         """Requests by node that a list of nodes read at `nodes_read_at` does not count as used."""
         found: dict[str, list[Request]] = {}
         for uid in list(self._pending):

@@ -16,7 +16,12 @@ from quarterdeck.operators.machines.conditions import (
 from quarterdeck.operators.machines.connection import View
 from quarterdeck.operators.machines.machine import VMInfo
 from quarterdeck.operators.machines.machine_context import Machine
-from quarterdeck.operators.machines.plan.claim import Verdict, assess_vm, find_entry_time, poll_s
+from quarterdeck.operators.machines.plan.claim import (
+    Verdict,
+    assess_vm,
+    compute_poll_s,
+    find_entry_time,
+)
 from quarterdeck.operators.machines.report import report_condition, set_condition
 from quarterdeck.operators.machines.template import get_template_version
 from quarterdeck.runtime import DONE, RequeueAfter, Result
@@ -33,7 +38,7 @@ def needs_service(template: HypervisorMachineTemplate) -> bool:
 
 async def await_boot(machine: Machine, template: HypervisorMachineTemplate) -> Result:
     """Make the machine ready once its VM runs and the address is known; fail if the VM is lost."""
-    view = await machine.connection.view(max_age_s=BOOT_POLL_S)
+    view = await machine.connection.get_view(max_age_s=BOOT_POLL_S)
     vm = view.vms.get(machine.ref.vm_id)
     verdict = assess_vm(vm, machine.owner)
     if verdict is Verdict.RUNNING and vm is not None:
@@ -65,7 +70,7 @@ async def _await_address(
         return become_ready(machine, seen)
     text = f"VM {vm.id} runs on node {vm.node}; waiting for an address from its guest agent"
     set_condition(machine.ctx, READY, FALSE, Reason.BOOTING, text)
-    return RequeueAfter(poll_s(age_s))
+    return RequeueAfter(compute_poll_s(age_s))
 
 
 def _is_fresh(machine: Machine) -> bool:

@@ -84,16 +84,16 @@ async def _choose_node(
     if info is None:
         info = await read_template(connection, template)
         connection.cache_template(get_template_version(template), info)
-    read_at, nodes = await connection.nodes()
+    read_at, nodes = await connection.get_nodes()
     hints = cluster.spec.scheduler_hints
     fleet = get_fleet_key(claim)
     desired = NodeRules(
         allowed=frozenset(cluster.spec.nodes) & frozenset(info.nodes),
         pinned=claim.spec.node_name,
-        siblings=allocations.siblings(fleet) if await _is_spread(machine) else {},
+        siblings=allocations.list_siblings(fleet) if await _is_spread(machine) else {},
         memory_adjustment=hints.memory_adjustment if hints is not None else 100,
     )
-    left = compute_rooms(nodes, allocations.reserved(read_at))
+    left = compute_rooms(nodes, allocations.compute_reserved(read_at))
     choice = choose_node(left, build_request(claim, template), desired)
     if choice.problem:
         set_condition(

@@ -113,12 +113,12 @@ async def _find_earlier_clone(machine: Machine, recipe: Recipe) -> RequeueAfter:
         case Verdict.LOCKED | Verdict.UNKNOWN:
             return RequeueAfter(_LOCK_S)
         case Verdict.FOREIGN:
-            return give_up_id(machine, recipe.allocations)
+            return release_id(machine, recipe.allocations)
         case _:
             return _finish_clone(machine, recipe)
 
 
-def give_up_id(machine: Machine, allocations: Allocations) -> RequeueAfter:
+def release_id(machine: Machine, allocations: Allocations) -> RequeueAfter:
     """Give up the id, because a VM of another owner has it; a new one is chosen next."""
     text = f"VM {machine.ref.vm_id} belongs to another owner; another id is chosen"
     machine.ctx.event(Reason.ID_TAKEN, text, warning=True)
@@ -146,7 +146,7 @@ async def discard(machine: Machine, recipe: Recipe) -> RequeueAfter:
         case Verdict.MISSING:
             return machine.proceed(Step.CLONE)
         case Verdict.FOREIGN:
-            return give_up_id(machine, recipe.allocations)
+            return release_id(machine, recipe.allocations)
         case Verdict.LOCKED | Verdict.UNKNOWN:
             return RequeueAfter(_LOCK_S)
         case Verdict.RUNNING:
@@ -219,7 +219,7 @@ def _handle_lost_vm(machine: Machine, recipe: Recipe, error: HypervisorError) ->
             Reason.VM_MISSING, f"VM {machine.ref.vm_id} was deleted by someone else"
         ) from error
     if error.code is Code.OWNERSHIP_MISMATCH:
-        return give_up_id(machine, recipe.allocations)
+        return release_id(machine, recipe.allocations)
     raise error
 
 

@@ -31,7 +31,7 @@ ADDRESS_CHECK_S = 300.0
 
 async def watch(machine: Machine) -> Result:
     """Compare the VM with its spec; it is read on its own only if the shared list differs."""
-    view = await machine.connection.view(max_age_s=POWER_CHECK_S)
+    view = await machine.connection.get_view(max_age_s=POWER_CHECK_S)
     vm = view.vms.get(machine.ref.vm_id)
     verdict = assess_vm(vm, machine.owner)
     is_expected = verdict is find_expected_verdict(machine)

@@ -97,14 +97,14 @@ def build_variables(
         "StaticIP": address.partition("/")[0],
         "NetmaskBits": address.partition("/")[2],
         "Gateway": static.gateway if static is not None else "",
-        "DNSServers": ",".join(name_servers(claim, template, cluster)),
+        "DNSServers": ",".join(list_name_servers(claim, template, cluster)),
         "WorkloadMethod": workload.type if workload is not None else "generic",
         "AttestationMethod": attestation.method if attestation is not None else "",
         "BootstrapMethod": template.spec.bootstrap.method,
     }
 
 
-def name_servers(
+def list_name_servers(
     claim: MachineClaim, template: HypervisorMachineTemplate, cluster: HypervisorCluster
 ) -> tuple[str, ...]:
     """The name servers of a machine."""
@@ -138,7 +138,7 @@ def _render_network_data(
         device |= {"dhcp4": False, "addresses": [info.ip_address]}
         if static is not None and static.gateway:
             device["routes"] = [{"to": "default", "via": static.gateway}]
-        servers = list(name_servers(claim, template, cluster))
+        servers = list(list_name_servers(claim, template, cluster))
         search = list(network.dns.search) if network.dns is not None else []
         if servers or search:
             device["nameservers"] = {"addresses": servers, "search": search}

@@ -78,7 +78,7 @@ class Clusters:
     ) -> RequeueAfter:
         connection = opened.connection
         info = await connection.call("test_connection", lambda each: each.test_connection())
-        _, listed = await connection.nodes(max_age_s=0.0)
+        _, listed = await connection.get_nodes(max_age_s=0.0)
         ctx.status.set(
             provider_version=info.version,
             credentials_hash=opened.credentials_hash,

@@ -150,7 +150,7 @@ class Connection:
 
     # --- reads that are shared
 
-    async def view(self, *, max_age_s: float) -> View:
+    async def get_view(self, *, max_age_s: float) -> View:
         """Every VM, from a read at most `max_age_s` old; concurrent calls share one read."""
         asked = self._clock.monotonic()
         if self._view.at >= asked - max_age_s:
@@ -163,7 +163,9 @@ class Connection:
             self._view = View(began, {vm.id: vm for vm in listed})
             return self._view
 
-    async def nodes(self, *, max_age_s: float = _NODES_MAX_AGE_S) -> tuple[float, tuple[Node, ...]]:
+    async def get_nodes(
+        self, *, max_age_s: float = _NODES_MAX_AGE_S
+    ) -> tuple[float, tuple[Node, ...]]:
         """Every node, and when they were read."""
         if self._nodes[0] < self._clock.monotonic() - max_age_s:
             began = self._clock.monotonic()

@@ -30,7 +30,7 @@ from quarterdeck.operators.machines.fleet_claim import (
 from quarterdeck.operators.machines.plan.fleet import Plan, plan_fleet
 from quarterdeck.operators.machines.plan.fleet_removal import hash_name
 from quarterdeck.operators.machines.plan.fleet_state import Member
-from quarterdeck.operators.machines.plan.health import find_unhealthy_reason, next_change_s
+from quarterdeck.operators.machines.plan.health import compute_next_change_s, find_unhealthy_reason
 from quarterdeck.operators.machines.report import report_unsupported, set_condition
 from quarterdeck.operators.machines.revisions import (
     append_revision,
@@ -245,7 +245,7 @@ def _compute_check_s(
     if plan.check_s is not None:
         times.append(plan.check_s)
     for claim in claims:
-        change_s = next_change_s(claim, check, now)
+        change_s = compute_next_change_s(claim, check, now)
         if change_s is not None:
             times.append(change_s)
     if plan.outdated or plan.unhealthy:

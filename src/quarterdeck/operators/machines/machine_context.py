@@ -18,7 +18,7 @@ from quarterdeck.operators.machines.connection import Connection
 from quarterdeck.operators.machines.errors import Code, HypervisorError
 from quarterdeck.operators.machines.machine import Owner, TaskInfo, TaskRef, TaskState, VMInfo
 from quarterdeck.operators.machines.machinespec import build_owner
-from quarterdeck.operators.machines.plan.claim import Step, poll_s
+from quarterdeck.operators.machines.plan.claim import Step, compute_poll_s
 from quarterdeck.operators.machines.ports import Hypervisor
 from quarterdeck.operators.machines.sizes import compute_seconds_since
 from quarterdeck.runtime import Context, RequeueAfter
@@ -144,7 +144,7 @@ class Machine:
         """Seconds until the recorded task is polled again."""
         reference = self.claim.status.task_ref
         age_s = compute_seconds_since(reference.started_at, self.ctx.now()) if reference else None
-        return poll_s(age_s or 0.0)
+        return compute_poll_s(age_s or 0.0)
 
 
 def is_running(info: TaskInfo | None) -> bool:

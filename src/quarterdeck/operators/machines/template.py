@@ -126,7 +126,7 @@ async def _find_problem(
             f"spec.resources.disk is {template.spec.resources.disk}, but the template has "
             f"{info.disk_bytes >> 30} GiB and disks cannot shrink"
         )
-    _, nodes = await connection.nodes()
+    _, nodes = await connection.get_nodes()
     hints = cluster.spec.scheduler_hints
     adjustment = hints.memory_adjustment if hints is not None else 100
     empty = [

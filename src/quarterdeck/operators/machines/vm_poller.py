@@ -97,7 +97,7 @@ class VmPoller:
         Raises:
             HypervisorError: if it cannot be read.
         """
-        view = await connection.view(max_age_s=0.0)
+        view = await connection.get_view(max_age_s=0.0)
         operator_uid, expected_machines = self._operator_uid(), self._expected_machines
         well: dict[int, Expected] = {}
         phases: Counter[str] = Counter(dict.fromkeys(PHASES, 0))

@@ -337,10 +337,12 @@ class Harness:
 
     def _check_owner(self, vm: SimulatedVM) -> None:
         assert vm.uuid not in self.untouchable, f"VM {vm.id} ({vm.name}) is not ours"
-        assert ownership.read_owner(self.lab.info(vm)) is not None, f"VM {vm.id} has no owner"
+        assert ownership.read_owner(self.lab.build_vm_info(vm)) is not None, (
+            f"VM {vm.id} has no owner"
+        )
 
     def _check_idle(self, vm: SimulatedVM) -> None:
-        owner = ownership.read_owner(self.lab.info(vm))
+        owner = ownership.read_owner(self.lab.build_vm_info(vm))
         for claim in self.claims.values():
             if owner is not None and claim.metadata.uid == owner.claim_uid:
                 assert not self._is_busy(claim), f"VM {vm.id} ({vm.name}) is a busy runner"
@@ -366,7 +368,7 @@ class Harness:
     def our_vms(self) -> list[Any]:
         """VMs that carry this operator's marks in full."""
         found = []
-        for vm in self.lab.infos():
+        for vm in self.lab.list_vm_infos():
             owner = ownership.read_owner(vm)
             if owner is None or owner.operator_uid != self.operator:
                 continue

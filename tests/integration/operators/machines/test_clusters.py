@@ -208,7 +208,7 @@ def test_simulated_hypervisor_survives_its_process() -> None:
     world.set_power(vm, Power.RUNNING, 0.0)
     again = Simulator(clock)
     load(again, dump(world))
-    (restored,) = again.infos()
+    (restored,) = again.list_vm_infos()
     assert (restored.id, restored.name, restored.tags) == (150, "m1", ("a", "b"))
     assert (restored.power, restored.uuid, restored.ips) == (Power.RUNNING, vm.uuid, (vm.ip,))
     assert again.nodes["sim-2"].cpu_used == 2

@@ -91,7 +91,7 @@ async def _watch_roll_out(world: World, replicas: int) -> tuple[int, int]:
 
     async def holds() -> bool:
         nonlocal lowest, highest
-        ready = sum(bool(vm.ips) for vm in world.lab.infos())
+        ready = sum(bool(vm.ips) for vm in world.lab.list_vm_infos())
         lowest, highest = min(lowest, ready), max(highest, len(world.vms))
         fleet = await world.get(Fleet, "web")
         reason = condition(fleet, "Progressing").reason
@@ -266,7 +266,7 @@ async def test_roll_out_survives_restarts_of_the_operator() -> None:
         async with world.operator():
             await make(world)
             await complete(world)
-            old = {vm.uuid for vm in world.lab.infos()}
+            old = {vm.uuid for vm in world.lab.list_vm_infos()}
             await world.create_template(
                 "next", resources={"cpu": 2, "memory": "1Gi", "disk": "10Gi"}
             )
@@ -278,10 +278,10 @@ async def test_roll_out_survives_restarts_of_the_operator() -> None:
             assert len(world.vms) <= 4
         async with world.operator():
             await complete(world)
-            await world.until(lambda: not old & {vm.uuid for vm in world.lab.infos()})
+            await world.until(lambda: not old & {vm.uuid for vm in world.lab.list_vm_infos()})
             await world.until(lambda: len(world.ours()) == 3)
         assert {vm.cpu for vm in world.lab.vms.values() if not vm.is_template} == {2}
-        vmids = [vm.id for vm in world.lab.infos()]
+        vmids = [vm.id for vm in world.lab.list_vm_infos()]
         claims = await world.list_all(MachineClaim)
         assert sorted(vmids) == sorted(c.status.vm_ref.vm_id for c in claims if c.status.vm_ref)
 

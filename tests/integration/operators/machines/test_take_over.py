@@ -110,7 +110,7 @@ async def test_clusters_and_templates_are_taken_over() -> None:
     async with open_world() as world:
         before = await left_behind(world)
         secret = await world.client.get(Secret, "pve", "default")
-        vms = sorted(each.name for each in world.simulators.get(ENDPOINT).infos())
+        vms = sorted(each.name for each in world.simulators.get(ENDPOINT).list_vm_infos())
         async with world.operator(providers={"proxmox": world.simulators.open}):
             await finish_take_over(world)
             lab = await world.get(HypervisorCluster, "lab")
@@ -124,7 +124,7 @@ async def test_clusters_and_templates_are_taken_over() -> None:
             assert (small.metadata.generation, small.spec.resources.disk) == (1, "50G")
             after = await world.client.get(Secret, "pve", "default")
             assert after.metadata.resource_version == secret.metadata.resource_version
-        assert sorted(each.name for each in world.simulators.get(ENDPOINT).infos()) == vms
+        assert sorted(each.name for each in world.simulators.get(ENDPOINT).list_vm_infos()) == vms
 
 
 async def test_the_original_can_have_them_back() -> None:

@@ -196,12 +196,12 @@ class World(VirtualTime):
     @property
     def vms(self) -> dict[str, Any]:
         """VMs by name."""
-        return {vm.name: vm for vm in self.lab.infos()}
+        return {vm.name: vm for vm in self.lab.list_vm_infos()}
 
     def ours(self) -> list[str]:
         """Names of VMs that this operator made."""
         found = []
-        for vm in self.lab.infos():
+        for vm in self.lab.list_vm_infos():
             owner = ownership.read_owner(vm)
             if owner is not None and owner.operator_uid == OPERATOR:
                 found.append(vm.name)

@@ -16,7 +16,7 @@ from quarterdeck.apis.hypervisor.references import ObjectReference
 from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.meta.conditions import Condition
 from quarterdeck.meta.objects import ObjectMeta
-from quarterdeck.operators.machines.plan.health import find_unhealthy_reason, next_change_s
+from quarterdeck.operators.machines.plan.health import compute_next_change_s, find_unhealthy_reason
 
 SPEC = MachineClaimSpec(template_ref=ObjectReference(name="small"))
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -93,4 +93,4 @@ def test_a_machine_is_replaced_when_somebody_asks() -> None:
 def test_the_next_check_is_when_time_alone_makes_a_machine_unhealthy(
     machine: MachineClaim, seconds: float | None
 ) -> None:
-    assert next_change_s(machine, CHECK, NOW) == seconds
+    assert compute_next_change_s(machine, CHECK, NOW) == seconds

@@ -153,7 +153,7 @@ def compute_backoff_s(attempts: int, rng: random.Random, *, cap_s: float = LAST_
     return max(0.05, rng.uniform(0.0, ceiling))
 
 
-def poll_s(age_s: float) -> float:
+def compute_poll_s(age_s: float) -> float:
     """Seconds until a task is polled again; longer for tasks that have run for long."""
     if age_s < 1.0:
         return 0.25

@@ -34,7 +34,9 @@ def find_unhealthy_reason(claim: MachineClaim, check: FleetHealthCheck, now: dat
     return ""
 
 
-def next_change_s(claim: MachineClaim, check: FleetHealthCheck, now: datetime) -> float | None:
+def compute_next_change_s(
+    claim: MachineClaim, check: FleetHealthCheck, now: datetime
+) -> float | None:
     """Seconds until time alone makes a machine unhealthy; None if no timeout is running."""
     times = []
     if claim.status.phase in ("Provisioning", "Bootstrapping"):

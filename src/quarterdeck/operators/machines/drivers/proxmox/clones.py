@@ -85,7 +85,7 @@ class Clones:
         """Name the slots of a storage; local storage has slots of its own on each node."""
         is_shared = source.is_shared
         if storage != source.storage:
-            rows = await self._inventory.storages(node)
+            rows = await self._inventory.list_storages(node)
             is_shared = any(row.shared for row in rows if row.storage == storage)
         return f"storage {storage}" if is_shared else f"storage {storage} of node {node}"
 

@@ -37,7 +37,9 @@ class Identifiers:
             now = self._clock.monotonic()
             self._given = {vmid: at for vmid, at in self._given.items() if now - at < _KEEP_S}
             used = (
-                {row.vmid for row in await self._inventory.resources()} | taken | set(self._given)
+                {row.vmid for row in await self._inventory.list_resources()}
+                | taken
+                | set(self._given)
             )
             for _ in range(_TRIES):
                 vmid = next((each for each in range(start, end + 1) if each not in used), 0)

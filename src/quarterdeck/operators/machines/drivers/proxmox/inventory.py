@@ -19,7 +19,7 @@ from quarterdeck.operators.machines.drivers.proxmox.records import (
     NodeRow,
     Resource,
     StorageRow,
-    read_config,
+    parse_config,
 )
 from quarterdeck.operators.machines.errors import Code, HypervisorError, make_error
 from quarterdeck.operators.machines.machine import Node, Power, VMInfo
@@ -59,23 +59,23 @@ class Inventory:
         self._nodes: dict[int, str] = {}
         self._configs: dict[int, tuple[_Seen, Config]] = {}
 
-    async def resources(self) -> list[Resource]:
+    async def list_resources(self) -> list[Resource]:
         """Every VM, container and template; also records the node of each VM."""
         rows = await self._api.get("/cluster/resources", list[Resource], {"type": "vm"})
         self._nodes = {row.vmid: row.node for row in rows if row.type == "qemu"}
         return rows
 
-    async def node_rows(self) -> list[NodeRow]:
+    async def list_node_rows(self) -> list[NodeRow]:
         """Every node."""
         return await self._api.get("/nodes", list[NodeRow])
 
-    async def storages(self, node: str) -> list[StorageRow]:
+    async def list_storages(self, node: str) -> list[StorageRow]:
         """Every storage that a node sees."""
         return await self._api.get(build_path("nodes", node, "storage"), list[StorageRow])
 
     async def list_nodes(self) -> list[Node]:
         """Nodes with the capacity that is not reserved for VMs."""
-        rows, resources = await self.node_rows(), await self.resources()
+        rows, resources = await self.list_node_rows(), await self.list_resources()
         found = []
         for row in rows:
             free = await self._read_free_storage(row) if row.status == ONLINE else 0
@@ -83,14 +83,16 @@ class Inventory:
         return found
 
     async def _read_free_storage(self, row: NodeRow) -> int:
-        for storage in await self.storages(row.node):
+        for storage in await self.list_storages(row.node):
             if storage.storage == self._storage:
                 return storage.avail
         return 0
 
     async def list_vms(self) -> list[VMInfo]:
         """Every VM that is not a template."""
-        rows = [row for row in await self.resources() if row.type == "qemu" and not row.template]
+        rows = [
+            row for row in await self.list_resources() if row.type == "qemu" and not row.template
+        ]
         await self._read_configs(rows)
         listed = []
         for row in rows:
@@ -109,7 +111,7 @@ class Inventory:
         async def read(vmid: int, seen: _Seen) -> None:
             async with limit:
                 try:
-                    config = await self.config(Location(vmid, seen.node))
+                    config = await self.read_config(Location(vmid, seen.node))
                 except HypervisorError as error:
                     if error.code not in (Code.NOT_FOUND, Code.UNAVAILABLE, Code.FORBIDDEN):
                         raise
@@ -133,26 +135,26 @@ class Inventory:
             raise make_error(Code.NOT_FOUND, f"{vmid} is not the id of a VM")
         if (node := self._nodes.get(vmid)) is not None:
             try:
-                return Location(vmid, node), await self.config(Location(vmid, node))
+                return Location(vmid, node), await self.read_config(Location(vmid, node))
             except HypervisorError as error:
                 if error.code is not Code.NOT_FOUND:
                     raise
-        await self.resources()
+        await self.list_resources()
         if (node := self._nodes.get(vmid)) is None:
             raise make_error(Code.NOT_FOUND, f"VM {vmid} not found")
-        return Location(vmid, node), await self.config(Location(vmid, node))
+        return Location(vmid, node), await self.read_config(Location(vmid, node))
 
-    async def config(self, at: Location) -> Config:
+    async def read_config(self, at: Location) -> Config:
         """The configuration of a VM."""
-        return read_config(await self._api.get(at.path("config"), dict[str, Any]))
+        return parse_config(await self._api.get(at.path("config"), dict[str, Any]))
 
-    async def current(self, at: Location) -> CurrentStatus:
+    async def read_status(self, at: Location) -> CurrentStatus:
         """The current power state of a VM."""
         return await self._api.get(at.path("status", "current"), CurrentStatus)
 
     async def read_vm(self, at: Location, config: Config) -> VMInfo:
         """A VM with its addresses."""
-        current = await self.current(at)
+        current = await self.read_status(at)
         power = _read_power(current)
         is_asked = power is Power.RUNNING and vmconfig.has_agent(config)
         ips = await self._read_addresses(at) if is_asked else ()

@@ -199,7 +199,7 @@ class ProxmoxProvider:
             return None
         try:
             at, _ = await self._get_owned(vmid, owner, "delete_vm")
-            if (await self._inventory.current(at)).status != "stopped":
+            if (await self._inventory.read_status(at)).status != "stopped":
                 raise make_error(
                     Code.RUNNING, f"VM {vmid} is running; stop it first", operation="delete_vm"
                 )
@@ -217,7 +217,7 @@ class ProxmoxProvider:
 
     async def _remove_left_seed(self, owner: Owner) -> None:
         """Delete the seed of a VM that was removed by hand, on whichever node it is."""
-        for row in await self._inventory.node_rows():
+        for row in await self._inventory.list_node_rows():
             if row.status == ONLINE and row.node in self._settings.nodes:
                 await self._seeds.remove(row.node, owner)
 
@@ -226,7 +226,7 @@ class ProxmoxProvider:
     async def power(self, vmid: int, action: PowerAction, *, owner: Owner) -> TaskRef | None:
         """Change the power state; None if the VM is in that state already."""
         at, _ = await self._get_owned(vmid, owner, "power")
-        current = await self._inventory.current(at)
+        current = await self._inventory.read_status(at)
         is_running = current.status == "running"
         if action is not PowerAction.REBOOT and is_running == (action in _STARTS):
             return None

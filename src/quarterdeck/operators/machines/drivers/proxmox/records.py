@@ -110,7 +110,7 @@ Config = dict[str, str]
 """GET /nodes/{node}/qemu/{vmid}/config, every value as text."""
 
 
-def read_config(data: dict[str, Any]) -> Config:
+def parse_config(data: dict[str, Any]) -> Config:
     """A configuration with every value as text."""
     return {key: str(value) for key, value in data.items()}
 

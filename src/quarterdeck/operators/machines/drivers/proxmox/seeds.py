@@ -30,7 +30,7 @@ class Seeds:
         Raises:
             ConfigurationError: STORAGE_UNSUPPORTED if no storage of the node takes ISO images.
         """
-        storages = [row for row in await self._inventory.storages(node) if row.holds("iso")]
+        storages = [row for row in await self._inventory.list_storages(node) if row.holds("iso")]
         if not storages:
             raise make_error(
                 Code.STORAGE_UNSUPPORTED,
@@ -49,7 +49,7 @@ class Seeds:
 
     async def remove(self, node: str, owner: Owner, *, keep: str = "") -> None:
         """Remove every image of a claim that a node sees, but `keep`."""
-        for storage in await self._inventory.storages(node):
+        for storage in await self._inventory.list_storages(node):
             if not storage.holds("iso"):
                 continue
             for volume in await self._list_volumes(node, storage.storage):

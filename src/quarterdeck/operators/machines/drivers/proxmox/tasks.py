@@ -77,7 +77,7 @@ class Tasks:
             return False
         try:
             at = Location(int(upid.id), upid.node)
-            return (await self._inventory.current(at)).status == "running"
+            return (await self._inventory.read_status(at)).status == "running"
         except HypervisorError as error:
             if error.code is Code.NOT_FOUND:
                 return False

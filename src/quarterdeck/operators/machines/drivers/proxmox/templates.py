@@ -44,10 +44,11 @@ class Templates:
         Raises:
             ConfigurationError: TEMPLATE_NOT_FOUND, AMBIGUOUS or NOT_A_TEMPLATE.
         """
-        rows = choose_templates(await self._inventory.resources(), wanted)
+        rows = choose_templates(await self._inventory.list_resources(), wanted)
         first = rows[0]
         configs = {
-            row.vmid: await self._inventory.config(Location(row.vmid, row.node)) for row in rows
+            row.vmid: await self._inventory.read_config(Location(row.vmid, row.node))
+            for row in rows
         }
         sources = [await self._read_source(row, configs[row.vmid]) for row in rows]
         self._sources[first.vmid] = tuple(sources)
@@ -90,7 +91,7 @@ class Templates:
 
     async def _read_source(self, row: Resource, config: Config) -> Source:
         storage = vmconfig.read_disk_storage(config)
-        for each in await self._inventory.storages(row.node):
+        for each in await self._inventory.list_storages(row.node):
             if each.storage == storage:
                 at = Location(row.vmid, row.node)
                 return Source(at, storage, each.type, bool(each.shared))
@@ -99,7 +100,7 @@ class Templates:
     async def _list_nodes(self, sources: Sequence[Source]) -> tuple[str, ...]:
         nodes = {source.location.node for source in sources}
         if any(source.is_shared for source in sources):
-            rows = await self._inventory.node_rows()
+            rows = await self._inventory.list_node_rows()
             nodes |= {row.node for row in rows if row.status == ONLINE}
         return tuple(sorted(nodes))
 

@@ -65,7 +65,7 @@ class SimulatorProvider:
 
     async def list_nodes(self) -> Sequence[Node]:
         """Every node."""
-        return await self._call(Target("list_nodes"), lambda _: self.world.node_infos())
+        return await self._call(Target("list_nodes"), lambda _: self.world.list_node_infos())
 
     async def validate_template(self, template: TemplateRef) -> TemplateInfo:
         """The template that the reference matches."""
@@ -79,7 +79,7 @@ class SimulatorProvider:
 
         def read(rule: FailureRule | None) -> list[VMInfo]:
             if rule is None:
-                return list(self.world.infos())
+                return list(self.world.list_vm_infos())
             before = (vm.previous for vm in self.world.vms.values() if not vm.is_template)
             return [each for each in before if each is not None]
 
@@ -90,7 +90,7 @@ class SimulatorProvider:
 
         def read(rule: FailureRule | None) -> VMInfo:
             if rule is None:
-                return self.world.info(self.world.find(vmid))
+                return self.world.build_vm_info(self.world.find(vmid))
             vm = self.world.vms.get(vmid)
             before = vm.previous if vm is not None else self.world.removed.get(vmid)
             if before is None:
@@ -219,7 +219,7 @@ class SimulatorProvider:
     async def task_status(self, task: TaskRef) -> TaskInfo:
         """The state of a task."""
         return await self._call(
-            Target("task_status", node=task.node), lambda _: self.world.task_info(task)
+            Target("task_status", node=task.node), lambda _: self.world.get_task_info(task)
         )
 
     async def tag_vm(
@@ -230,7 +230,7 @@ class SimulatorProvider:
         def tag(_: FailureRule | None) -> None:
             vm = self.world.find(vmid)
             if owner is not None:
-                ownership.check_owned(self.world.info(vm), owner, "tag_vm")
+                ownership.check_owned(self.world.build_vm_info(vm), owner, "tag_vm")
             self.world.touch(vm)
             vm.tags, vm.description = tuple(tags), description
 
@@ -260,7 +260,7 @@ class SimulatorProvider:
 
     def _get_owned(self, vmid: int, owner: Owner, operation: str) -> SimulatedVM:
         vm = self.world.find(vmid)
-        ownership.check_owned(self.world.info(vm), owner, operation)
+        ownership.check_owned(self.world.build_vm_info(vm), owner, operation)
         self._check_node(vm.node)
         if vm.lock and operation != "power":
             raise make_error(Code.LOCKED, f"VM {vmid} is locked ({vm.lock})")

@@ -120,7 +120,7 @@ class Simulator:
             vmid, name, self._generate_uuid(), node, 1, GIB, 2 * GIB, "", is_template=True
         )
 
-    def node_infos(self) -> list[Node]:
+    def list_node_infos(self) -> list[Node]:
         """Every node with its free capacity."""
         self.settle()
         return [
@@ -137,14 +137,14 @@ class Simulator:
             for node in self.nodes.values()
         ]
 
-    def infos(self) -> Iterator[VMInfo]:
+    def list_vm_infos(self) -> Iterator[VMInfo]:
         """Every VM that is not a template; without uptimes, which would change each list."""
         self.settle()
         now = self.clock.monotonic()
         found = (self._build_info(vm, now) for vm in self.vms.values() if not vm.is_template)
         return (vm._replace(uptime_s=0.0) if vm.uptime_s else vm for vm in found)
 
-    def info(self, vm: SimulatedVM) -> VMInfo:
+    def build_vm_info(self, vm: SimulatedVM) -> VMInfo:
         """A VM as the API shows it."""
         return self._build_info(vm, self.clock.monotonic())
 
@@ -180,7 +180,7 @@ class Simulator:
 
     def touch(self, vm: SimulatedVM) -> None:
         """Save the state for stale reads; call it before a change."""
-        vm.previous = self.info(vm)
+        vm.previous = self.build_vm_info(vm)
         self.mark_changed(vm.id)
 
     def mark_changed(self, *vmids: int) -> None:
@@ -239,7 +239,7 @@ class Simulator:
         vm = self.vms.pop(vmid, None)
         if vm is None:
             return
-        self.removed[vmid] = self.info(vm)
+        self.removed[vmid] = self.build_vm_info(vm)
         if self.consoles is not None:
             self.consoles.remove(vm.uuid)
         node = self.nodes[vm.node]
@@ -300,7 +300,7 @@ class Simulator:
         """End the tasks that are due, in the order of their ends."""
         self._tasks.settle()
 
-    def task_info(self, ref: TaskRef) -> TaskInfo:
+    def get_task_info(self, ref: TaskRef) -> TaskInfo:
         """The state of a task. Raises TASK_UNKNOWN."""
         return self._tasks.read(ref)
 
