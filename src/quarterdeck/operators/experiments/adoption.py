@@ -28,7 +28,7 @@ from quarterdeck.operators.experiments.run import Run
 from quarterdeck.wire.status import NotFound
 
 
-class Made(NamedTuple):
+class OriginalObject(NamedTuple):
     """An object that the original creates, and the label by which it is recognized."""
 
     kind: type[Object]
@@ -56,7 +56,7 @@ def refuse(run: Run) -> str:
         f"experiments in namespace {naming.HOME} can be taken over while they run: let that "
         "operator finish or delete it"
     )
-    run.note(Reason.NOT_TAKEN_OVER, message)
+    run.set_reason(Reason.NOT_TAKEN_OVER, message)
     return message
 
 
@@ -71,10 +71,10 @@ async def adopt(run: Run) -> None:
         _keep_results(run)
         return
     run.set(targets=tuple(_begin_target(run, each.name, found) for each in run.targets))
-    run.enter("Pending", Reason.PROVISIONING, "taken over from another operator")
+    run.enter_phase("Pending", Reason.PROVISIONING, "taken over from another operator")
 
 
-def _begin_target(run: Run, name: str, found: Sequence[Made]) -> TargetStatus:
+def _begin_target(run: Run, name: str, found: Sequence[OriginalObject]) -> TargetStatus:
     """Build the initial status of a target, with the names that the original chose."""
     apps = [each.key.name for each in found if each.kind is ArgoApplication and each.target == name]
     division: AdoptedApplications = ""
@@ -83,7 +83,7 @@ def _begin_target(run: Run, name: str, found: Sequence[Made]) -> TargetStatus:
     return TargetStatus(
         name=name,
         phase="Pending",
-        cluster_name=run.target(name).cluster_name,
+        cluster_name=run.get_target(name).cluster_name,
         adopted_applications=division,
     )
 
@@ -92,10 +92,10 @@ def _keep_results(run: Run) -> None:
     """Mark results that the original has stored, so that they are not collected again."""
     if run.status.results_url:
         message = "stored by the operator that started the experiment"
-        run.condition(RESULTS_COLLECTED, TRUE, Reason.COLLECTED, message)
+        run.set_condition(RESULTS_COLLECTED, TRUE, Reason.COLLECTED, message)
 
 
-async def mark_objects(run: Run) -> list[Made]:
+async def mark_objects(run: Run) -> list[OriginalObject]:
     """Label the objects that the original created for the experiment, and return them."""
     found = []
     for made in _list_made(run):
@@ -111,28 +111,28 @@ async def mark_objects(run: Run) -> list[Made]:
     return found
 
 
-def _is_made(labels: Mapping[str, str], made: Made) -> bool:
+def _is_made(labels: Mapping[str, str], made: OriginalObject) -> bool:
     return labels.get(made.label) == made.value and naming.LABEL_NAMESPACE not in labels
 
 
-def _list_made(run: Run) -> Iterator[Made]:
+def _list_made(run: Run) -> Iterator[OriginalObject]:
     """Every object that the original may have created, whether or not it exists."""
     name, settings = run.ctx.key.name, run.settings
     for target in run.targets:
         base = f"{name}-{target.name}"
-        cluster = run.target(target.name).cluster_name or base
+        cluster = run.get_target(target.name).cluster_name or base
         adapter = run.environment.adapters[target.cluster.type]
         if adapter.kind is not None:
-            place = Key(adapter.namespace(run.ctx.obj), cluster)
-            yield Made(adapter.kind, place, naming.LABEL_CLUSTER, cluster, target.name)
+            place = Key(adapter.get_namespace(run.ctx.obj), cluster)
+            yield OriginalObject(adapter.kind, place, naming.LABEL_CLUSTER, cluster, target.name)
             secret = Key(settings.argocd_namespace, naming.build_cluster_secret_name(cluster))
-            yield Made(OwnSecretHead, secret, naming.LABEL_CLUSTER, cluster, target.name)
+            yield OriginalObject(OwnSecretHead, secret, naming.LABEL_CLUSTER, cluster, target.name)
         for app in (base, *(f"{base}-{layer}" for layer in LAYERS)):
             place = Key(settings.argocd_namespace, app)
-            yield Made(ArgoApplication, place, naming.LABEL_EXPERIMENT, name, target.name)
+            yield OriginalObject(ArgoApplication, place, naming.LABEL_EXPERIMENT, name, target.name)
         copy = Key(
             run.ctx.key.namespace, naming.build_kubeconfig_secret_name(run.ctx.obj, target.name)
         )
-        yield Made(OwnSecretHead, copy, naming.LABEL_EXPERIMENT, name, target.name)
+        yield OriginalObject(OwnSecretHead, copy, naming.LABEL_EXPERIMENT, name, target.name)
     workflow = Key(settings.workflow_namespace, naming.build_workflow_name(run.ctx.obj))
-    yield Made(ArgoWorkflow, workflow, naming.LABEL_EXPERIMENT, name)
+    yield OriginalObject(ArgoWorkflow, workflow, naming.LABEL_EXPERIMENT, name)

@@ -47,7 +47,7 @@ def build_cluster_secret(
                 "argocd.argoproj.io/secret-type": "cluster",
                 naming.LABEL_CLUSTER: cluster,
             },
-            "annotations": {DIGEST: digest(data)},
+            "annotations": {DIGEST: compute_digest(data)},
         },
         "type": "Opaque",
         "stringData": data,
@@ -73,7 +73,7 @@ def _build_config(connection: Connection) -> dict[str, Any]:
     }
 
 
-def digest(data: Mapping[str, str]) -> str:
+def compute_digest(data: Mapping[str, str]) -> str:
     """A digest of a Secret's contents."""
     return hashlib.sha256(msgspec.json.encode(data, order="sorted")).hexdigest()[:32]
 

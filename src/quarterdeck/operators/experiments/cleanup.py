@@ -11,7 +11,7 @@ from quarterdeck.apis.core.config import Secret
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 from quarterdeck.operators.experiments import datasources, naming, plan, workflows
-from quarterdeck.operators.experiments.clusters import request_kinds
+from quarterdeck.operators.experiments.clusters import list_request_kinds
 from quarterdeck.operators.experiments.foreign import (
     ArgoApplication,
     ArgoWorkflow,
@@ -113,7 +113,7 @@ async def _delete_secrets(run: Run, elapsed_s: float) -> list[str]:
 
 async def _delete_clusters(run: Run, elapsed_s: float) -> list[str]:
     left: list[str] = []
-    for kind in request_kinds(run.environment.adapters):
+    for kind in list_request_kinds(run.environment.adapters):
         for request in await list_own(run, kind):
             if not request.is_deleting:
                 await run.ctx.delete(request)
@@ -130,7 +130,7 @@ async def _await_composites(run: Run, elapsed_s: float) -> list[str]:
     """Wait until composite resources and connection Secrets are gone too."""
     left: list[str] = []
     for target in run.targets:
-        status, adapter = run.target(target.name), run.environment.adapters[target.cluster.type]
+        status, adapter = run.get_target(target.name), run.environment.adapters[target.cluster.type]
         if adapter.kind is None:
             continue
         if adapter.composite is not None and status.resource_name:

@@ -22,11 +22,11 @@ async def ensure(run: Run) -> None:
         await _write(run, source)
     except (GrafanaUnavailable, NotFound) as error:
         message = f"datasource {source.uid}: {error}"
-        run.condition(OBSERVABILITY_READY, FALSE, Reason.GRAFANA_UNAVAILABLE, message)
+        run.set_condition(OBSERVABILITY_READY, FALSE, Reason.GRAFANA_UNAVAILABLE, message)
         return
     run.set(datasource_uid=source.uid)
     message = f"datasource {source.uid}, tenant {source.tenant}"
-    run.condition(OBSERVABILITY_READY, TRUE, Reason.DATASOURCE_CREATED, message)
+    run.set_condition(OBSERVABILITY_READY, TRUE, Reason.DATASOURCE_CREATED, message)
 
 
 async def delete(run: Run) -> list[str]:
@@ -54,7 +54,7 @@ async def _write(run: Run, source: Datasource) -> None:
                 raise GrafanaUnavailable("no address of Grafana is configured")
             await run.environment.grafana.ensure(source)
         case "operator":
-            document = observability.grafana_datasource(experiment, source, settings)
+            document = observability.build_grafana_datasource(experiment, source, settings)
             await run.ctx.api.apply(GrafanaDatasource, document)
         case "sidecar":
             document = observability.build_sidecar_config_map(experiment, source, settings)

@@ -37,28 +37,28 @@ async def ensure_applications(run: Run) -> None:
     """
     await tutorials.update(run)
     for target in run.targets:
-        status = run.target(target.name)
+        status = run.get_target(target.name)
         if status.apps_ready or not status.ready_at:
             continue
-        waiting = [name for name in target.depends if not run.target(name).apps_ready]
+        waiting = [name for name in target.depends if not run.get_target(name).apps_ready]
         if waiting:
             message = f"waiting for the components of {', '.join(waiting)}"
             run.set_target(target.name, reason=str(Reason.DEPLOYING), message=message)
         else:
             await _ensure_target(run, target)
-            if run.target(target.name).apps_ready:
+            if run.get_target(target.name).apps_ready:
                 await tutorials.update(run)  # dependents may refer to addresses of its Services
     _report(run)
 
 
 def are_created(run: Run) -> bool:
     """Whether every Application of every target exists."""
-    return all(run.target(target.name).apps_created for target in run.targets)
+    return all(run.get_target(target.name).apps_created for target in run.targets)
 
 
 def are_ready(run: Run) -> bool:
     """Whether every Application of every target is ready."""
-    return all(run.target(target.name).apps_ready for target in run.targets)
+    return all(run.get_target(target.name).apps_ready for target in run.targets)
 
 
 def check_timeout(run: Run) -> None:
@@ -67,7 +67,7 @@ def check_timeout(run: Run) -> None:
     Raises:
         ExperimentFailed: naming what is not ready.
     """
-    registered = [run.target(target.name).ready_at for target in run.targets]
+    registered = [run.get_target(target.name).ready_at for target in run.targets]
     if are_ready(run) or not all(registered):
         return
     left_s = run.left_s(max(registered), run.spec.timeouts.applications)
@@ -85,7 +85,7 @@ def check_timeout(run: Run) -> None:
 
 
 async def _ensure_target(run: Run, target: Target) -> None:
-    status = run.target(target.name)
+    status = run.get_target(target.name)
     if not status.deployed_layers and (trouble := await share_kubeconfigs(run, target)):
         run.set_target(target.name, reason=str(Reason.DEPLOYING), message=trouble)
         run.requeue_after(_RETRY_S)
@@ -137,7 +137,7 @@ def _handle_assessment(run: Run, target: Target, assessment: Assessment) -> None
 def _fail_dependents(run: Run, name: str) -> None:
     """Mark the targets that depend on a failed target as failed too."""
     for target in run.targets:
-        if name in target.depends and run.target(target.name).phase != "Failed":
+        if name in target.depends and run.get_target(target.name).phase != "Failed":
             run.set_target(
                 target.name,
                 phase="Failed",
@@ -169,7 +169,7 @@ async def _ensure_app(run: Run, target: Target, app: App) -> ArgoApplication | N
             run.ctx.obj,
             target,
             app,
-            server=plan.get_server(run.target(target.name)),
+            server=plan.get_server(run.get_target(target.name)),
             scope=plan.build_scope(run.experiment, target, run.by_name),
             settings=run.settings,
         )
@@ -193,10 +193,10 @@ def _order_layers(found: Sequence[Layer]) -> tuple[Layer, ...]:
 def _report(run: Run) -> None:
     late = [each for each in run.status.targets if not each.apps_ready]
     if not late:
-        run.condition(APPLICATIONS_HEALTHY, TRUE, Reason.HEALTHY, "all Applications are ready")
+        run.set_condition(APPLICATIONS_HEALTHY, TRUE, Reason.HEALTHY, "all Applications are ready")
         return
     if not all(each.ready_at for each in run.status.targets):
         return
     message = "; ".join(f"target {each.name}: {each.message or 'waiting'}" for each in late)
-    run.condition(APPLICATIONS_HEALTHY, FALSE, Reason.DEPLOYING, message)
-    run.note(Reason.DEPLOYING, message)
+    run.set_condition(APPLICATIONS_HEALTHY, FALSE, Reason.DEPLOYING, message)
+    run.set_reason(Reason.DEPLOYING, message)

@@ -74,7 +74,9 @@ class Experiments:
             run.requeue_after(run.settings.resync_s)
             experiment = run.experiment
             run.requeue_after(
-                limits.next_check_s(experiment, now=run.now, settings=self._environment.settings)
+                limits.compute_next_check_s(
+                    experiment, now=run.now, settings=self._environment.settings
+                )
             )
         return RequeueAfter(run.again_s) if run.again_s is not None else DONE
 
@@ -94,7 +96,7 @@ class Experiments:
             raise Waiting(
                 Reason.CLEANING_UP, "taken over from another operator", after_s=_AT_ONCE_S
             )
-        since = experiment.metadata.deletion_timestamp or run.stamp(run.now)
+        since = experiment.metadata.deletion_timestamp or run.format_time(run.now)
         elapsed_s = (run.now - rfc3339.parse(since)).total_seconds()
         left = await clean_up(run, elapsed_s=elapsed_s)
         if not left:
@@ -144,9 +146,9 @@ async def _provision(run: Run) -> None:
     provisioning.check_timeout(run)
     deployment.check_timeout(run)
     if provisioning.are_registered(run) and deployment.are_created(run):
-        run.enter("Ready", Reason.DEPLOYING, "all Applications exist")
+        run.enter_phase("Ready", Reason.DEPLOYING, "all Applications exist")
     if run.find_condition(DEPENDENCIES_INSTALLED) is not None:
-        run.condition(DEPENDENCIES_INSTALLED, TRUE, Reason.VALIDATED, "all kinds are installed")
+        run.set_condition(DEPENDENCIES_INSTALLED, TRUE, Reason.VALIDATED, "all kinds are installed")
 
 
 async def _prepare(run: Run) -> None:
@@ -161,8 +163,8 @@ async def _prepare(run: Run) -> None:
 def _note_missing(run: Run, error: NotFound) -> None:
     """Report a missing kind or namespace of another system, and check again soon."""
     message = f"{error.message}; install the system that provides this kind"
-    run.condition(DEPENDENCIES_INSTALLED, FALSE, Reason.API_MISSING, message)
-    run.note(Reason.API_MISSING, message)
+    run.set_condition(DEPENDENCIES_INSTALLED, FALSE, Reason.API_MISSING, message)
+    run.set_reason(Reason.API_MISSING, message)
     run.requeue_after(_MISSING_API_S)
     _fail_if_late(run, error)
 
@@ -191,14 +193,16 @@ def _wait_for_deadline(run: Run, error: ApiError) -> None:
     Raises:
         Waiting: instead of the error, whose delay grows with each retry up to 5 minutes.
     """
-    run.requeue_after(limits.next_check_s(run.experiment, now=run.now, settings=run.settings))
+    run.requeue_after(
+        limits.compute_next_check_s(run.experiment, now=run.now, settings=run.settings)
+    )
     left_s = run.again_s if run.again_s is not None else math.inf
-    if left_s < retry_delay_s(run.ctx.attempt):
+    if left_s < compute_retry_delay_s(run.ctx.attempt):
         report_error(run.ctx, error)
         raise Waiting(error.reason, error.message, after_s=left_s) from error
 
 
-def retry_delay_s(failures: int) -> float:
+def compute_retry_delay_s(failures: int) -> float:
     """Seconds until the retry after `failures` earlier failures and the current one."""
     return min(LAST_RETRY_S, FIRST_RETRY_S * 2.0 ** min(failures, _MAX_DOUBLINGS))
 

@@ -60,7 +60,7 @@ async def _collect(run: Run) -> bool:
         return True
     if not any(each.cluster_name for each in run.status.targets):
         run.set(results_url="disabled")
-        run.condition(RESULTS_COLLECTED, FALSE, Reason.NOT_REQUESTED, "nothing was run")
+        run.set_condition(RESULTS_COLLECTED, FALSE, Reason.NOT_REQUESTED, "nothing was run")
         return True
     try:
         found = await run.environment.results.collect(await _build_finished_run(run))
@@ -72,7 +72,7 @@ async def _collect(run: Run) -> bool:
 async def _build_finished_run(run: Run) -> FinishedRun:
     targets = []
     for target in run.targets:
-        status, text = run.target(target.name), None
+        status, text = run.get_target(target.name), None
         if status.connection_secret and status.ready_at:
             namespace, _, name = status.connection_secret.partition("/")
             reference = target.cluster.kubeconfig_secret_ref
@@ -100,7 +100,7 @@ async def _build_finished_run(run: Run) -> FinishedRun:
 
 def _try_again(run: Run, message: str) -> bool:
     elapsed_s = run.elapsed_s(run.status.completed_at)
-    run.condition(RESULTS_COLLECTED, FALSE, Reason.RESULTS_UNAVAILABLE, message)
+    run.set_condition(RESULTS_COLLECTED, FALSE, Reason.RESULTS_UNAVAILABLE, message)
     if elapsed_s >= _COLLECTION_S:
         run.set(results_url="disabled")
         run.ctx.event(Reason.RESULTS_UNAVAILABLE, redact(message), warning=True)
@@ -116,11 +116,11 @@ def _note_results(run: Run, found: Collected) -> bool:
         cost_estimate=found.cost,
     )
     if found.retry_after_s is not None:
-        run.condition(RESULTS_COLLECTED, FALSE, Reason.COLLECTING, found.message)
+        run.set_condition(RESULTS_COLLECTED, FALSE, Reason.COLLECTING, found.message)
         run.requeue_after(found.retry_after_s)
         return False
     run.set(results_url=found.results_url)
-    run.condition(RESULTS_COLLECTED, TRUE, Reason.COLLECTED, found.message)
+    run.set_condition(RESULTS_COLLECTED, TRUE, Reason.COLLECTED, found.message)
     if found.failure and run.phase == "Complete":
         reason = Reason(found.failure)
         completed = run.status.completed_at
@@ -139,7 +139,7 @@ async def _run_job(run: Run) -> bool:
     """Run the Job after the run; returns whether it is done. Its failure changes no outcome."""
     if run.status.analysis_phase in ("Succeeded", "Failed", "Skipped"):
         return True
-    document = plan.post_run_job(
+    document = plan.build_post_run_job(
         run.ctx.obj, results_url=run.status.results_url, settings=run.settings
     )
     if document is None or run.phase != "Complete":
@@ -159,7 +159,7 @@ async def _run_job(run: Run) -> bool:
     job = await run.ctx.find(PostRunJob, name)
     if job is None and run.status.analysis_phase:
         run.set(analysis_phase="Failed")
-        run.condition(ANALYSIS_COMPLETE, FALSE, Reason.JOB_FAILED, f"Job {name} was deleted")
+        run.set_condition(ANALYSIS_COMPLETE, FALSE, Reason.JOB_FAILED, f"Job {name} was deleted")
         return True
     if job is None:
         job = await run.ctx.api.apply(PostRunJob, document)
@@ -171,16 +171,16 @@ def _note_job(run: Run, job: PostRunJob) -> bool:
     name = job.metadata.name
     if "Complete" in ended:
         run.set(analysis_phase="Succeeded", published=bool(run.spec.publish))
-        run.condition(ANALYSIS_COMPLETE, TRUE, Reason.SUCCEEDED, f"Job {name} has succeeded")
+        run.set_condition(ANALYSIS_COMPLETE, TRUE, Reason.SUCCEEDED, f"Job {name} has succeeded")
         return True
     if (failed := ended.get("Failed")) is not None:
         run.set(analysis_phase="Failed")
         message = f"Job {name} failed: {failed.message or failed.reason}"
-        run.condition(ANALYSIS_COMPLETE, FALSE, Reason.JOB_FAILED, message)
+        run.set_condition(ANALYSIS_COMPLETE, FALSE, Reason.JOB_FAILED, message)
         run.ctx.event(Reason.JOB_FAILED, message, warning=True)
         return True
     run.set(analysis_phase="Running" if job.status.active else "Pending")
-    run.condition(ANALYSIS_COMPLETE, FALSE, Reason.RUNNING, f"Job {name} runs")
+    run.set_condition(ANALYSIS_COMPLETE, FALSE, Reason.RUNNING, f"Job {name} runs")
     return False
 
 
@@ -197,12 +197,12 @@ async def _clean(run: Run) -> bool:
     """Clean up; returns whether that is done, or the policy keeps the objects."""
     if keeps_resources(run.experiment):
         message = f"cleanupPolicy is {run.spec.cleanup_policy}; delete the experiment to clean up"
-        run.condition(RESOURCES_CLEANED, FALSE, Reason.RETAINED, message)
+        run.set_condition(RESOURCES_CLEANED, FALSE, Reason.RETAINED, message)
         return True
     before = run.find_condition(RESOURCES_CLEANED)
     if before is None or before.reason == Reason.RETAINED:
         run.ctx.status.remove_condition(RESOURCES_CLEANED)  # its time is when clean-up began
-        run.condition(RESOURCES_CLEANED, FALSE, Reason.CLEANING_UP, "clean-up begins")
+        run.set_condition(RESOURCES_CLEANED, FALSE, Reason.CLEANING_UP, "clean-up begins")
     began = run.find_condition(RESOURCES_CLEANED)
     elapsed_s = run.elapsed_s(began.last_transition_time) if began is not None else 0.0
     left = await clean_up(run, elapsed_s=elapsed_s)
@@ -215,15 +215,15 @@ async def _clean(run: Run) -> bool:
 
 def finish_cleanup(run: Run) -> None:
     """Record that nothing is left; a workflow that was still running is recorded as stopped."""
-    run.set(resources_cleaned=True, cleaned_at=run.stamp(run.now))
+    run.set(resources_cleaned=True, cleaned_at=run.format_time(run.now))
     last = run.status.workflow_status
     if last is not None and not workflows.is_terminal(last.phase):
         stopped = msgspec.structs.replace(
-            last, phase=workflows.STOPPED, finished_at=run.stamp(run.now)
+            last, phase=workflows.STOPPED, finished_at=run.format_time(run.now)
         )
         run.set(workflow_status=stopped)
     message = "all created objects are deleted"
-    run.condition(RESOURCES_CLEANED, TRUE, Reason.CLEANED, message)
+    run.set_condition(RESOURCES_CLEANED, TRUE, Reason.CLEANED, message)
     run.ctx.event(EventReason.CLEANUP_DONE, message)
 
 
@@ -233,12 +233,12 @@ def note_leftovers(run: Run, left: list[str], *, elapsed_s: float) -> bool:
     names = ", ".join(left)
     if elapsed_s < limit_s:
         message = f"waiting for the deletion of {names}"
-        run.condition(RESOURCES_CLEANED, FALSE, Reason.CLEANING_UP, message)
+        run.set_condition(RESOURCES_CLEANED, FALSE, Reason.CLEANING_UP, message)
         run.requeue_after(min(limit_s - elapsed_s, run.settings.resync_s))
         return False
     before = run.ctx.status.get_transition(RESOURCES_CLEANED)[0]
     message = f"not deleted within {run.spec.timeouts.cleanup}: {names}"
-    run.condition(RESOURCES_CLEANED, FALSE, Reason.ORPHANED, message)
+    run.set_condition(RESOURCES_CLEANED, FALSE, Reason.ORPHANED, message)
     if before is None or before.reason != Reason.ORPHANED:
         run.ctx.event(EventReason.CLEANUP_STUCK, message, warning=True)
     run.requeue_after(_ORPHAN_CHECK_S)

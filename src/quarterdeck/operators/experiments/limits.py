@@ -21,7 +21,7 @@ class Stop(NamedTuple):
     """Whether it counts as success: in manual mode, the end of the time to live does."""
 
 
-def ttl_s(experiment: Experiment, settings: Settings) -> float:
+def compute_ttl_s(experiment: Experiment, settings: Settings) -> float:
     """The time to live of an experiment, in seconds."""
     spec = experiment.spec
     if spec.ttl_seconds_active is not None:
@@ -31,10 +31,10 @@ def ttl_s(experiment: Experiment, settings: Settings) -> float:
     return settings.default_ttl_s
 
 
-def expires_at(experiment: Experiment, settings: Settings) -> datetime:
+def compute_expiry(experiment: Experiment, settings: Settings) -> datetime:
     """When the time to live of an experiment ends."""
     created = rfc3339.parse(experiment.metadata.creation_timestamp or "1970-01-01T00:00:00Z")
-    return created + timedelta(seconds=ttl_s(experiment, settings))
+    return created + timedelta(seconds=compute_ttl_s(experiment, settings))
 
 
 def is_manual(experiment: Experiment) -> bool:
@@ -52,8 +52,8 @@ def check(experiment: Experiment, *, now: datetime, settings: Settings) -> Stop 
     is_lesson = is_manual(experiment) and experiment.status.phase == "Running"
     if experiment.spec.terminate:
         return Stop(Reason.TERMINATED, "spec.terminate is set")
-    if now >= expires_at(experiment, settings):
-        limit = ttl_s(experiment, settings)
+    if now >= compute_expiry(experiment, settings):
+        limit = compute_ttl_s(experiment, settings)
         message = f"the experiment has existed for {limit:.0f} s, its time to live"
         return Stop(Reason.DEADLINE_EXCEEDED, message, is_success=is_lesson)
     if (budget := experiment.spec.budget) is not None:
@@ -67,9 +67,9 @@ def check(experiment: Experiment, *, now: datetime, settings: Settings) -> Stop 
     return None
 
 
-def next_check_s(experiment: Experiment, *, now: datetime, settings: Settings) -> float:
+def compute_next_check_s(experiment: Experiment, *, now: datetime, settings: Settings) -> float:
     """Seconds until `check` may find a reason by time alone."""
-    left = (expires_at(experiment, settings) - now).total_seconds()
+    left = (compute_expiry(experiment, settings) - now).total_seconds()
     if (budget := experiment.spec.budget) is not None:
         burn = prices.compute_burn_usd(experiment)
         if burn > 0:

@@ -100,7 +100,7 @@ def build_labels(experiment: Experiment, *, target: str = "", layer: str = "") -
     return found
 
 
-def gke_name_length(experiment_name: str, target: str) -> int:
+def compute_gke_name_length(experiment_name: str, target: str) -> int:
     """The length of the GKE cluster's name that Crossplane derives from a claim."""
     claim = f"{experiment_name}-{target}"
     return len(GKE_PREFIX) + len(claim) + XR_SUFFIX

@@ -111,7 +111,7 @@ def describe(source: Datasource) -> dict[str, Any]:
     }
 
 
-def grafana_datasource(
+def build_grafana_datasource(
     experiment: Experiment, source: Datasource, settings: Settings
 ) -> dict[str, Any]:
     """The datasource for the Grafana operator."""

@@ -15,7 +15,7 @@ async def begin(run: Run) -> None:
         targets=tuple(TargetStatus(name=target.name, phase="Pending") for target in run.targets),
         target_count=len(run.targets),
     )
-    run.enter("Pending", Reason.PROVISIONING, "the experiment is being checked")
+    run.enter_phase("Pending", Reason.PROVISIONING, "the experiment is being checked")
 
 
 async def step(run: Run) -> None:
@@ -25,7 +25,7 @@ async def step(run: Run) -> None:
         ExperimentFailed: with every error of the spec.
     """
     if run.spec.suspend:
-        run.note(Reason.SUSPENDED, "spec.suspend is set: the experiment is not started")
+        run.set_reason(Reason.SUSPENDED, "spec.suspend is set: the experiment is not started")
         return
     components = plan.index_components(await run.ctx.list(Component))
     checked = validate(run.experiment, components)
@@ -43,10 +43,10 @@ async def step(run: Run) -> None:
         return
     for warning in checked.warnings:
         run.ctx.event(EventReason.FIELD_IGNORED, warning, warning=True)
-    run.condition(SPEC_VALID, TRUE, Reason.VALIDATED, "the spec can be carried out")
+    run.set_condition(SPEC_VALID, TRUE, Reason.VALIDATED, "the spec can be carried out")
     for target in run.targets:
         run.set_target(target.name, resolved_components=recorded[target.name])
-    run.enter("Provisioning", Reason.PROVISIONING, "clusters are being created")
+    run.enter_phase("Provisioning", Reason.PROVISIONING, "clusters are being created")
 
 
 def _report(run: Run, reason: Reason, message: str, *, can_wait: bool) -> None:
@@ -54,6 +54,6 @@ def _report(run: Run, reason: Reason, message: str, *, can_wait: bool) -> None:
     left_s = run.settings.missing_grace_s - run.elapsed_s(run.status.phase_started_at)
     if not can_wait or left_s <= 0:
         raise ExperimentFailed(reason, message, condition=SPEC_VALID)
-    run.condition(SPEC_VALID, FALSE, reason, message)
-    run.note(reason, message)
+    run.set_condition(SPEC_VALID, FALSE, reason, message)
+    run.set_reason(reason, message)
     run.requeue_after(left_s)

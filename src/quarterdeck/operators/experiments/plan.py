@@ -111,7 +111,7 @@ def order_deletion(experiment: Experiment) -> list[list[str]]:
     return [list(reversed(level)) for level in reversed(graph.group_levels(found))]
 
 
-def post_run_job(
+def build_post_run_job(
     experiment: Experiment, *, results_url: str, settings: Settings
 ) -> dict[str, Any] | None:
     """Build the Job after the run; None if the experiment has none."""

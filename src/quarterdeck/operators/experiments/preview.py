@@ -20,7 +20,7 @@ from quarterdeck.apis.experiments.status import (
 from quarterdeck.apis.experiments.targets import Target
 from quarterdeck.apis.experiments.v1alpha1 import Experiment
 from quarterdeck.operators.experiments import argocd, graph, limits, naming, plan, prices, workflows
-from quarterdeck.operators.experiments.clusters import adapters
+from quarterdeck.operators.experiments.clusters import build_adapters
 from quarterdeck.operators.experiments.components import Problem
 from quarterdeck.operators.experiments.settings import Settings
 from quarterdeck.operators.experiments.validation import Checked, list_edges, validate
@@ -117,9 +117,9 @@ def _predict_status(
     settings: Settings,
 ) -> tuple[TargetStatus, list[Problem]]:
     """Build the status that a target will have when it is ready; also errors."""
-    adapter = adapters(settings)[target.cluster.type]
+    adapter = build_adapters(settings)[target.cluster.type]
     recorded, wrong = plan.record_components(experiment, target, checked, components, settings)
-    shape = adapter.shape(target.cluster)
+    shape = adapter.get_shape(target.cluster)
     is_hub = target.cluster.type == "hub"
     limit = adapter.max_name
     cluster = (
@@ -148,7 +148,7 @@ def _plan_target(
     settings: Settings,
 ) -> PlannedTarget:
     status = statuses[target.name]
-    adapter = adapters(settings)[target.cluster.type]
+    adapter = build_adapters(settings)[target.cluster.type]
     cluster: Document | None = None
     if adapter.kind is not None:
         request = adapter.build(experiment, target, status.cluster_name)
@@ -172,7 +172,7 @@ def _plan_target(
 
 def compute_longest_hours(experiment: Experiment, settings: Settings) -> float:
     """How long the clusters may exist at most, by the experiment's time to live."""
-    return limits.ttl_s(experiment, settings) / 3600
+    return limits.compute_ttl_s(experiment, settings) / 3600
 
 
 def describe(found: Preview, settings: Settings) -> list[str]:

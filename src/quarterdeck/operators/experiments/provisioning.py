@@ -26,7 +26,7 @@ async def ensure_clusters(run: Run) -> None:
         ExperimentFailed: if a cluster cannot be provisioned or registered.
     """
     for target in run.targets:
-        if not run.target(target.name).ready_at and _may_start(run, target):
+        if not run.get_target(target.name).ready_at and _may_start(run, target):
             await _ensure_cluster(run, target)
     _report(run)
 
@@ -38,10 +38,10 @@ async def check_clusters(run: Run) -> None:
         ExperimentFailed: if a cluster is gone.
     """
     for target in run.targets:
-        status, adapter = run.target(target.name), run.environment.adapters[target.cluster.type]
+        status, adapter = run.get_target(target.name), run.environment.adapters[target.cluster.type]
         if adapter.kind is None or not status.ready_at:
             continue
-        namespace = adapter.namespace(run.ctx.obj)
+        namespace = adapter.get_namespace(run.ctx.obj)
         request = await run.ctx.find(adapter.kind, status.cluster_name, namespace)
         if request is None or request.is_deleting:
             state = "was deleted" if request is None else "is being deleted"
@@ -56,7 +56,7 @@ async def check_clusters(run: Run) -> None:
 
 def are_registered(run: Run) -> bool:
     """Whether every cluster is ready and known to Argo CD."""
-    return all(run.target(target.name).ready_at for target in run.targets)
+    return all(run.get_target(target.name).ready_at for target in run.targets)
 
 
 def check_timeout(run: Run) -> None:
@@ -92,7 +92,7 @@ def _may_start(run: Run, target: Target) -> bool:
     """Whether a target's cluster may be created now."""
     if run.spec.provisioning == "Parallel":
         return True
-    return all(run.target(name).apps_ready for name in target.depends)
+    return all(run.get_target(name).apps_ready for name in target.depends)
 
 
 async def _ensure_cluster(run: Run, target: Target) -> None:
@@ -110,7 +110,7 @@ def _finish_hub(run: Run, target: Target) -> None:
         target.name,
         phase="Ready",
         cluster_name=naming.HUB,
-        ready_at=run.stamp(run.now),
+        ready_at=run.format_time(run.now),
         reason="",
         message="",
     )
@@ -130,11 +130,11 @@ async def _ensure_existing(run: Run, target: Target, adapter: Adapter) -> None:
 async def _ensure_requested(
     run: Run, target: Target, adapter: Adapter, kind: type[ClusterRequest]
 ) -> None:
-    status = run.target(target.name)
+    status = run.get_target(target.name)
     name = status.cluster_name or naming.build_cluster_name(
         run.ctx.obj, target.name, limit=adapter.max_name, attempt=status.attempt
     )
-    key = Key(adapter.namespace(run.ctx.obj), name)
+    key = Key(adapter.get_namespace(run.ctx.obj), name)
     request = await find_own(run, kind, key)
     if request is not None and is_stale(request, run.ctx.obj):
         await _remove_stale(run, target, request)
@@ -162,12 +162,12 @@ async def _create(
 
 
 def _note_created(run: Run, target: Target, adapter: Adapter, name: str) -> TargetStatus:
-    shape = adapter.shape(target.cluster)
+    shape = adapter.get_shape(target.cluster)
     return run.set_target(
         target.name,
         phase="Provisioning",
         cluster_name=name,
-        created_at=run.stamp(run.now),
+        created_at=run.format_time(run.now),
         machine_type=shape.machine_type,
         node_count=shape.node_count,
         reason=str(Reason.PROVISIONING),
@@ -214,7 +214,7 @@ def _is_final(run: Run, trouble: Trouble) -> bool:
 
 async def _replace(run: Run, target: Target, request: ClusterRequest | None, trouble: str) -> None:
     """Delete a failed cluster and request another one, if `spec.retry` allows it."""
-    status = run.target(target.name)
+    status = run.get_target(target.name)
     if status.attempt >= run.spec.retry.provisioning:
         run.set_target(
             target.name,
@@ -270,13 +270,15 @@ def _report(run: Run) -> None:
             each.ready_at or each.reason in registration.REASONS for each in run.status.targets
         )
         if registering:
-            run.condition(CLUSTERS_PROVISIONED, TRUE, Reason.PROVISIONED, "all clusters are ready")
-            run.condition(CLUSTERS_REGISTERED, FALSE, Reason.REGISTERING, message)
+            run.set_condition(
+                CLUSTERS_PROVISIONED, TRUE, Reason.PROVISIONED, "all clusters are ready"
+            )
+            run.set_condition(CLUSTERS_REGISTERED, FALSE, Reason.REGISTERING, message)
         else:
-            run.condition(CLUSTERS_PROVISIONED, FALSE, Reason.PROVISIONING, message)
-        run.note(Reason.PROVISIONING, message)
+            run.set_condition(CLUSTERS_PROVISIONED, FALSE, Reason.PROVISIONING, message)
+        run.set_reason(Reason.PROVISIONING, message)
         return
-    run.condition(CLUSTERS_PROVISIONED, TRUE, Reason.PROVISIONED, "all clusters are ready")
-    run.condition(
+    run.set_condition(CLUSTERS_PROVISIONED, TRUE, Reason.PROVISIONED, "all clusters are ready")
+    run.set_condition(
         CLUSTERS_REGISTERED, TRUE, Reason.REGISTERED, "all clusters are registered in Argo CD"
     )

@@ -11,7 +11,7 @@ from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 from quarterdeck.operators.experiments import component as components
 from quarterdeck.operators.experiments import naming
-from quarterdeck.operators.experiments.clusters import adapters, request_kinds
+from quarterdeck.operators.experiments.clusters import build_adapters, list_request_kinds
 from quarterdeck.operators.experiments.conditions import TYPES, VALID
 from quarterdeck.operators.experiments.experiment import (
     FIRST_RETRY_S,
@@ -87,14 +87,14 @@ def register(
     metrics = ExperimentMetrics(manager.metrics.registry)
     environment = Environment(
         settings,
-        adapters(settings),
+        build_adapters(settings),
         ports.targets,
         ports.results,
         metrics,
         ports.grafana,
         ports.administrator,
     )
-    labeled = (*request_kinds(environment.adapters), *OTHERS)
+    labeled = (*list_request_kinds(environment.adapters), *OTHERS)
     for kind in labeled:
         manager.set_cache_scope(kind, CacheScope(labels=naming.SELECTOR, is_optional=True))
     for kind in HEADS:
@@ -125,7 +125,7 @@ def build_experiment_controller(
 ) -> Controller[Experiment]:
     """The declaration of the Experiment controller."""
     experiments = Experiments(environment)
-    requests = request_kinds(environment.adapters)
+    requests = list_request_kinds(environment.adapters)
     tracked = (*requests, *OTHERS, *HEADS)
     return Controller(
         reconcile=experiments.reconcile,
@@ -168,7 +168,7 @@ def build_component_controller() -> Controller[Component]:
 def declare_controllers(settings: Settings = DEFAULTS) -> Sequence[Controller[Any]]:
     """The declarations without a manager, from which permissions are generated."""
     environment = Environment(
-        settings, adapters(settings), _NoTargets(), NoResults(), ExperimentMetrics()
+        settings, build_adapters(settings), _NoTargets(), NoResults(), ExperimentMetrics()
     )
     return (build_experiment_controller(environment), build_component_controller())
 

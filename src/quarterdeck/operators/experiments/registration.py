@@ -34,7 +34,7 @@ async def register(run: Run, target: Target, secret: Key, *, key: str = "") -> N
     Raises:
         ExperimentFailed: if the kubeconfig is invalid, or was refused too often.
     """
-    status = run.target(target.name)
+    status = run.get_target(target.name)
     if status.next_retry_at and run.now < rfc3339.parse(status.next_retry_at):
         run.requeue_after((rfc3339.parse(status.next_retry_at) - run.now).total_seconds())
         return
@@ -55,7 +55,7 @@ async def renew(run: Run, target: Target) -> None:
 
     Only the metadata of Secrets is watched; a Secret is read when its version has changed.
     """
-    status = run.target(target.name)
+    status = run.get_target(target.name)
     namespace, _, name = status.connection_secret.partition("/")
     version = await _read_version(run, Key(namespace, name))
     if not version or version == status.connection_version:
@@ -124,7 +124,7 @@ async def _prepare(run: Run, target: Target, text: bytes) -> bool:
             await run.environment.administrator.grant(text)
         await tailnet.ensure_credentials(run, target, text)
     except TargetRefused as error:
-        if run.target(target.name).retries + 1 >= _MOST_REFUSALS:
+        if run.get_target(target.name).retries + 1 >= _MOST_REFUSALS:
             raise ExperimentFailed(
                 Reason.CONNECTION_SECRET_INVALID,
                 f"target {target.name}: the cluster refuses its kubeconfig: {error}",
@@ -139,20 +139,20 @@ async def _prepare(run: Run, target: Target, text: bytes) -> bool:
 
 
 def _retry_later(run: Run, target: Target, reason: Reason, message: str) -> None:
-    retries = run.target(target.name).retries
+    retries = run.get_target(target.name).retries
     delay_s = run.settings.retry_s * min(2.0**retries, _LONGEST_FACTOR)
     run.set_target(
         target.name,
         reason=str(reason),
         message=message,
         retries=retries + 1,
-        next_retry_at=run.stamp(run.now + timedelta(seconds=delay_s)),
+        next_retry_at=run.format_time(run.now + timedelta(seconds=delay_s)),
     )
     run.requeue_after(delay_s)
 
 
 async def _write_secret(run: Run, target: Target, connection: Connection) -> None:
-    cluster = run.target(target.name).cluster_name
+    cluster = run.get_target(target.name).cluster_name
     document = argocd.build_cluster_secret(
         run.ctx.obj, target.name, cluster, connection, namespace=run.settings.argocd_namespace
     )
@@ -190,7 +190,7 @@ async def _copy_kubeconfig(run: Run, target: Target, text: bytes) -> None:
 
 
 def _finish(run: Run, target: Target, connection: Connection, *, version: str) -> None:
-    status = run.target(target.name)
+    status = run.get_target(target.name)
     run.environment.metrics.observe_cluster(target.cluster.type, run.elapsed_s(status.created_at))
     endpoint = status.endpoint or urlsplit(connection.server).netloc
     run.set_target(
@@ -199,7 +199,7 @@ def _finish(run: Run, target: Target, connection: Connection, *, version: str) -
         endpoint=endpoint,
         server=connection.server,
         connection_version=version,
-        ready_at=run.stamp(run.now),
+        ready_at=run.format_time(run.now),
         reason="",
         message="",
         retries=0,

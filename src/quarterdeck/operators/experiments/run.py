@@ -94,7 +94,7 @@ class Run:
         """The targets, in the order of the spec."""
         return self.ctx.obj.spec.targets
 
-    def target(self, name: str) -> TargetStatus:
+    def get_target(self, name: str) -> TargetStatus:
         """The status of a target."""
         found = next((each for each in self.status.targets if each.name == name), None)
         return found if found is not None else TargetStatus(name=name)
@@ -121,49 +121,52 @@ class Run:
 
     def set_target(self, name: str, **fields: object) -> TargetStatus:
         """Change members of a target's status."""
-        changed = msgspec.structs.replace(self.target(name), **fields)
+        changed = msgspec.structs.replace(self.get_target(name), **fields)
         self.set(
             targets=tuple(changed if each.name == name else each for each in self.status.targets)
         )
         return changed
 
-    def condition(self, type_: str, status: Status, reason: str, message: str = "") -> None:
+    def set_condition(self, type_: str, status: Status, reason: str, message: str = "") -> None:
         """Set a condition; credentials in the message are redacted."""
         self.ctx.status.set_condition(type_, status, str(reason), redact(message)[:MAX_MESSAGE])
 
-    def enter(self, phase: Phase, reason: Reason, message: str) -> None:
+    def enter_phase(self, phase: Phase, reason: Reason, message: str) -> None:
         """Enter a phase: sets status and Ready, and records metrics and an event."""
         before, text = self.phase, redact(message)[:MAX_MESSAGE]
         if before and before != phase:
             lasted_s = self.elapsed_s(self.status.phase_started_at)
             self.environment.metrics.observe_phase(before, lasted_s)
         self.set(
-            phase=phase, reason=str(reason), message=text, phase_started_at=self.stamp(self.now)
+            phase=phase,
+            reason=str(reason),
+            message=text,
+            phase_started_at=self.format_time(self.now),
         )
-        self.condition(READY, TRUE if phase == "Complete" else FALSE, reason, text)
+        self.set_condition(READY, TRUE if phase == "Complete" else FALSE, reason, text)
         if before != phase:
             shown = f"{before or 'new'} -> {phase}: {text}"
             self.ctx.event(EventReason.PHASE_CHANGED, shown, warning=phase == "Failed")
 
-    def note(self, reason: Reason, message: str) -> None:
+    def set_reason(self, reason: Reason, message: str) -> None:
         """Set reason and message of the current phase."""
         text = redact(message)[:MAX_MESSAGE]
         self.set(reason=str(reason), message=text)
-        self.condition(READY, FALSE, reason, text)
+        self.set_condition(READY, FALSE, reason, text)
 
     def fail(self, failure: ExperimentFailed) -> None:
         """Enter the phase Failed."""
         if failure.condition:
-            self.condition(failure.condition, FALSE, failure.reason, failure.message)
+            self.set_condition(failure.condition, FALSE, failure.reason, failure.message)
         self.environment.metrics.count_failure(failure.reason)
-        self.enter("Failed", failure.reason, failure.message)
-        self.set(completed_at=self.stamp(self.now))
+        self.enter_phase("Failed", failure.reason, failure.message)
+        self.set(completed_at=self.format_time(self.now))
         self.ctx.event(failure.reason, redact(failure.message), warning=True)
 
     def complete(self, message: str) -> None:
         """Enter the phase Complete."""
-        self.enter("Complete", Reason.COMPLETE, message)
-        self.set(completed_at=self.stamp(self.now))
+        self.enter_phase("Complete", Reason.COMPLETE, message)
+        self.set(completed_at=self.format_time(self.now))
 
     # --- when to reconcile again
 
@@ -181,6 +184,6 @@ class Run:
         return duration.parse_seconds(limit) - self.elapsed_s(since)
 
     @staticmethod
-    def stamp(moment: datetime) -> str:
+    def format_time(moment: datetime) -> str:
         """Format a time for the status."""
         return rfc3339.format_time(moment)

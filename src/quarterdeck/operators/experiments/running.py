@@ -32,7 +32,7 @@ async def submit(run: Run) -> None:
         ExperimentFailed: if there is no template, or a parameter cannot be replaced.
     """
     if await _submit(run, naming.build_workflow_name(run.ctx.obj)):
-        run.enter("Running", Reason.RUNNING, "the workflow runs")
+        run.enter_phase("Running", Reason.RUNNING, "the workflow runs")
 
 
 def check_submission(run: Run) -> None:
@@ -86,7 +86,7 @@ async def _end(run: Run, now: WorkflowStatus) -> None:
     if (reason := workflows.find_failure_reason(now.phase)) is not None:
         await _fail_or_retry(run, now, reason)
         return
-    run.condition(WORKFLOW_SUCCEEDED, TRUE, Reason.SUCCEEDED, message)
+    run.set_condition(WORKFLOW_SUCCEEDED, TRUE, Reason.SUCCEEDED, message)
     done = [each for each in run.status.runs if each.name != now.name]
     if run.spec.repeats > 1:
         run.set(runs=(*done, now))
@@ -105,14 +105,14 @@ def _complete(run: Run, message: str) -> None:
     """
     match run.ctx.obj.spec.workflow.completion.mode:
         case "manual" if not limits.is_resumed(run.ctx.obj):
-            run.note(
+            run.set_reason(
                 Reason.AWAITING_RESUME,
                 f"{message}; end the experiment with: quarterdeck experiments resume "
                 f"{run.ctx.key.name} -n {run.ctx.key.namespace}",
             )
         case "duration" if (left_s := _compute_left_s(run)) > 0:
             limit = run.spec.workflow.completion.duration
-            run.note(Reason.AWAITING_DURATION, f"{message}; the experiment runs for {limit}")
+            run.set_reason(Reason.AWAITING_DURATION, f"{message}; the experiment runs for {limit}")
             run.requeue_after(left_s)
         case "condition":
             _complete_if_met(run, message)
@@ -134,7 +134,7 @@ def _complete_early(run: Run, now: WorkflowStatus) -> bool:
     why = _find_early_end(run)
     if why:
         message = f"{why}; Workflow {now.name} was {now.phase} and is stopped"
-        run.condition(WORKFLOW_SUCCEEDED, FALSE, Reason.STOPPED, message)
+        run.set_condition(WORKFLOW_SUCCEEDED, FALSE, Reason.STOPPED, message)
         run.complete(message)
     return bool(why)
 
@@ -208,15 +208,15 @@ def _check_time(run: Run, workflow: ArgoWorkflow, now: WorkflowStatus) -> None:
     message = f"Workflow {now.name} is {now.phase}{progress}"
     waits = limits.is_manual(run.ctx.obj) and bool(workflows.list_suspended_nodes(workflow))
     reason = Reason.AWAITING_RESUME if waits else Reason.RUNNING
-    run.condition(WORKFLOW_SUCCEEDED, FALSE, reason, message)
-    run.note(reason, message)
+    run.set_condition(WORKFLOW_SUCCEEDED, FALSE, reason, message)
+    run.set_reason(reason, message)
 
 
 async def _resume(run: Run, workflow: ArgoWorkflow) -> None:
     """Resume a suspended workflow once a user has resumed the experiment."""
     if not limits.is_resumed(run.ctx.obj):
         return
-    patch = workflows.resume_patch(workflow, now=run.stamp(run.now))
+    patch = workflows.build_resume_patch(workflow, now=run.format_time(run.now))
     if patch:
         await run.ctx.api.merge(ArgoWorkflow, workflow.key, patch)
 
@@ -228,7 +228,7 @@ async def _submit(run: Run, name: str) -> bool:
     if existing is not None and is_stale(existing, run.ctx.obj):
         if not existing.is_deleting:
             await run.ctx.delete(existing)
-        run.note(Reason.RUNNING, f"waiting until Workflow {key} of an earlier run is deleted")
+        run.set_reason(Reason.RUNNING, f"waiting until Workflow {key} of an earlier run is deleted")
         return False
     if existing is None:
         has_template = await _has_template(run)
@@ -242,9 +242,11 @@ async def _submit(run: Run, name: str) -> bool:
         await run.ctx.api.apply(ArgoWorkflow, document)
         run.ctx.event(EventReason.WORKFLOW_SUBMITTED, f"Workflow {key} submitted")
     run.set(
-        workflow_status=WorkflowStatus(name=name, phase="Pending", started_at=run.stamp(run.now))
+        workflow_status=WorkflowStatus(
+            name=name, phase="Pending", started_at=run.format_time(run.now)
+        )
     )
-    run.condition(WORKFLOW_SUCCEEDED, FALSE, Reason.RUNNING, f"Workflow {name} was submitted")
+    run.set_condition(WORKFLOW_SUCCEEDED, FALSE, Reason.RUNNING, f"Workflow {name} was submitted")
     return True
 
 
@@ -267,8 +269,8 @@ def _wait_for_template(run: Run) -> None:
         raise ExperimentFailed(
             Reason.WORKFLOW_TEMPLATE_NOT_FOUND, message, condition=WORKFLOW_SUCCEEDED
         )
-    run.condition(WORKFLOW_SUCCEEDED, FALSE, Reason.WORKFLOW_TEMPLATE_NOT_FOUND, message)
-    run.note(Reason.WORKFLOW_TEMPLATE_NOT_FOUND, message)
+    run.set_condition(WORKFLOW_SUCCEEDED, FALSE, Reason.WORKFLOW_TEMPLATE_NOT_FOUND, message)
+    run.set_reason(Reason.WORKFLOW_TEMPLATE_NOT_FOUND, message)
     run.requeue_after(left_s)
 
 
@@ -279,7 +281,7 @@ def _build_arguments(run: Run) -> dict[str, str] | None:
         return workflows.build_parameters(run.ctx.obj, run.status.targets, scope)
     except NotYet as error:
         check_submission(run)
-        run.note(Reason.DEPLOYING, f"spec.workflow.params: {error}")
+        run.set_reason(Reason.DEPLOYING, f"spec.workflow.params: {error}")
         run.requeue_after(_ADDRESS_S)
         return None
     except SubstitutionError as error:

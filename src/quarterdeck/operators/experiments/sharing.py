@@ -70,7 +70,7 @@ def _is_own(run: Run, name: str) -> bool:
 
 async def _read_kubeconfig(run: Run, name: str) -> bytes | None:
     """The kubeconfig of a target; None for the hub."""
-    status = run.target(name)
+    status = run.get_target(name)
     if not status.connection_secret:
         return None
     target = next(each for each in run.targets if each.name == name)

@@ -21,7 +21,7 @@ async def update(run: Run) -> None:
     services = []
     for service in tutorial.services:
         found = before.get(service.name) or TutorialServiceStatus(name=service.name)
-        if not found.ready and run.target(service.target).apps_ready:
+        if not found.ready and run.get_target(service.target).apps_ready:
             found = await _look_up(run, service)
         services.append(found)
     secrets = {
@@ -32,7 +32,7 @@ async def update(run: Run) -> None:
 
 async def _look_up(run: Run, service: TutorialService) -> TutorialServiceStatus:
     absent = TutorialServiceStatus(name=service.name)
-    status = run.target(service.target)
+    status = run.get_target(service.target)
     namespace = naming.build_base_name(run.ctx.obj)
     places = dict.fromkeys((service.namespace, namespace))
     try:

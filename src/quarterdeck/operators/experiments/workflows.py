@@ -141,7 +141,7 @@ def list_suspended_nodes(workflow: ArgoWorkflow) -> list[str]:
     )
 
 
-def resume_patch(workflow: ArgoWorkflow, *, now: str) -> dict[str, Any]:
+def build_resume_patch(workflow: ArgoWorkflow, *, now: str) -> dict[str, Any]:
     """Build the patch that resumes a Workflow, as `argo resume` does; empty if not suspended."""
     patch: dict[str, Any] = {}
     nodes = list_suspended_nodes(workflow)

@@ -24,7 +24,7 @@ from quarterdeck.kit.clock import SystemClock, VirtualClock
 from quarterdeck.operators.experiments.experiment import (
     FIRST_RETRY_S,
     LAST_RETRY_S,
-    retry_delay_s,
+    compute_retry_delay_s,
 )
 from quarterdeck.operators.experiments.foreign import FOREIGN
 from quarterdeck.runtime import WatchSettings
@@ -145,7 +145,7 @@ def test_delays_between_retries_are_those_of_the_controller(failures: int) -> No
     limiter = ItemExponentialFailureRateLimiter(FIRST_RETRY_S, LAST_RETRY_S)
     for _ in range(failures):
         limiter.when("key", 0.0)
-    assert limiter.when("key", 0.0) == retry_delay_s(failures)
+    assert limiter.when("key", 0.0) == compute_retry_delay_s(failures)
 
 
 async def test_components_that_cannot_be_read_are_not_missing() -> None:

@@ -69,7 +69,10 @@ def test_names_fit_into_google_cloud(name: str) -> None:
     experiment = load(name)
     for target in experiment.spec.targets:
         if target.cluster.type == "gke":
-            assert naming.gke_name_length(experiment.metadata.name, target.name) <= naming.MAX_GKE
+            assert (
+                naming.compute_gke_name_length(experiment.metadata.name, target.name)
+                <= naming.MAX_GKE
+            )
 
 
 def test_every_component_and_template_is_used() -> None:

@@ -6,7 +6,7 @@ from tests.unit.operators.experiments.samples import experiment
 
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.experiments.cluster_types import ClusterTypesError, load_cluster_types
-from quarterdeck.operators.experiments.clusters import adapters, request_kinds
+from quarterdeck.operators.experiments.clusters import build_adapters, list_request_kinds
 from quarterdeck.operators.experiments.settings import Settings
 
 FILE = """
@@ -20,9 +20,9 @@ gke:
 
 
 def test_a_named_kind_replaces_the_usual_one() -> None:
-    found = adapters(Settings(cluster_types=load_cluster_types(FILE)))
+    found = build_adapters(Settings(cluster_types=load_cluster_types(FILE)))
     gke = found["gke"]
-    assert gke.kind is not None and gke.kind in request_kinds(found)
+    assert gke.kind is not None and gke.kind in list_request_kinds(found)
     assert gke.kind.KIND.gvr.group_resource == "kubernetesclusters.platform.example.com"
     exp = experiment("e", {"name": "app", "cluster": {"type": "gke"}})
     document = gke.build(exp, exp.spec.targets[0], "e-app")

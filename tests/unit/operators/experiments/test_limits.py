@@ -40,7 +40,7 @@ def check(found: Experiment, after: timedelta) -> limits.Stop | None:
 def test_an_experiment_expires_at_the_end_of_its_time(
     spec: dict[str, Any], expected: timedelta
 ) -> None:
-    assert limits.expires_at(made(**spec), SETTINGS) == CREATED + expected
+    assert limits.compute_expiry(made(**spec), SETTINGS) == CREATED + expected
 
 
 def test_an_experiment_is_kept_until_its_time_is_over() -> None:
@@ -49,7 +49,7 @@ def test_an_experiment_is_kept_until_its_time_is_over() -> None:
     stop = check(found, timedelta(days=8))
     assert stop is not None and (stop.reason, stop.is_success) == (Reason.DEADLINE_EXCEEDED, False)
     now = CREATED + timedelta(days=6)
-    assert limits.next_check_s(found, now=now, settings=SETTINGS) == 24 * 3600
+    assert limits.compute_next_check_s(found, now=now, settings=SETTINGS) == 24 * 3600
 
 
 def test_the_end_of_a_lesson_is_a_success() -> None:
@@ -98,7 +98,7 @@ def test_a_budget_is_checked_when_it_will_be_spent() -> None:
         status={"targets": [{"name": "app", "createdAt": "2026-01-01T00:00:00Z", "nodeCount": 1}]},
     )
     assert check(found, timedelta(hours=1)) is None
-    left_s = limits.next_check_s(found, now=CREATED + timedelta(hours=1), settings=SETTINGS)
+    left_s = limits.compute_next_check_s(found, now=CREATED + timedelta(hours=1), settings=SETTINGS)
     assert left_s == pytest.approx(3600)
     stop = check(found, timedelta(hours=2, seconds=1))
     assert stop is not None and stop.reason is Reason.BUDGET_EXCEEDED

@@ -21,7 +21,7 @@ def test_the_length_of_a_gke_name_includes_generated_parts(
     name: str, target: str, length: int
 ) -> None:
     generated = f"{name}x7k2p"  # the server completes generateName by five characters
-    assert naming.gke_name_length(generated, target) == length
+    assert naming.compute_gke_name_length(generated, target) == length
 
 
 def test_names_in_the_home_namespace_are_plain() -> None:

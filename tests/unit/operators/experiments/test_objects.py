@@ -17,7 +17,7 @@ from quarterdeck.apis.experiments.targets import Target
 from quarterdeck.apis.experiments.v1alpha1 import Experiment
 from quarterdeck.kit import yaml
 from quarterdeck.operators.experiments import argocd, naming, observability, plan, workflows
-from quarterdeck.operators.experiments.clusters import adapters
+from quarterdeck.operators.experiments.clusters import build_adapters
 from quarterdeck.operators.experiments.kubeconfig import Connection
 from quarterdeck.operators.experiments.settings import Settings
 from quarterdeck.operators.experiments.substitution import Scope
@@ -99,7 +99,7 @@ def expect(name: str, document: Mapping[str, Any]) -> None:
 def request(type_: str, settings: Settings = SETTINGS, **cluster: Any) -> Mapping[str, Any]:
     found = experiment("golden", {"name": "app", "cluster": {"type": type_, **cluster}})
     target = found.spec.targets[0]
-    adapter = adapters(settings)[type_]
+    adapter = build_adapters(settings)[type_]
     name = naming.build_cluster_name(found, target.name, limit=adapter.max_name)
     return plan.with_labels(adapter.build(found, target, name), found, target.name)
 
@@ -254,7 +254,7 @@ def test_datasources_of_all_back_ends_are_the_golden_ones() -> None:
     source = observability.build_datasource(exp, SETTINGS)
     assert source is not None
     expect("datasource-http", observability.describe(source))
-    expect("datasource-operator", observability.grafana_datasource(exp, source, SETTINGS))
+    expect("datasource-operator", observability.build_grafana_datasource(exp, source, SETTINGS))
     expect("datasource-sidecar", observability.build_sidecar_config_map(exp, source, SETTINGS))
 
 
@@ -263,11 +263,13 @@ def test_the_job_after_the_run_is_the_golden_one() -> None:
         postRun={"image": "example.com/report:1", "args": ["--name", "${experiment.name}"]},
         publish=True,
     )
-    found = plan.post_run_job(exp, results_url="s3://bucket/gateway-tutorial/", settings=SETTINGS)
+    found = plan.build_post_run_job(
+        exp, results_url="s3://bucket/gateway-tutorial/", settings=SETTINGS
+    )
     assert found is not None
     expect("post-run-job", found)
-    assert plan.post_run_job(seed(), results_url="", settings=SETTINGS) is None
-    analyzed = plan.post_run_job(
+    assert plan.build_post_run_job(seed(), results_url="", settings=SETTINGS) is None
+    analyzed = plan.build_post_run_job(
         seed(publish=True), results_url="x", settings=Settings(analyzer_image="example.com/a:1")
     )
     assert analyzed is not None

@@ -9,7 +9,7 @@ from tests.unit.operators.experiments.samples import experiment
 
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.experiments import workflows
-from quarterdeck.operators.experiments.clusters import adapters
+from quarterdeck.operators.experiments.clusters import build_adapters
 from quarterdeck.operators.experiments.clusters.adapter import join_endpoint
 from quarterdeck.operators.experiments.conditions import Reason
 from quarterdeck.operators.experiments.foreign import (
@@ -40,7 +40,7 @@ def claim(*conditions: tuple[str, str, str], **members: Any) -> GKECluster:
 
 
 def test_a_claim_is_ready_when_it_says_so() -> None:
-    gke = adapters(Settings())["gke"]
+    gke = build_adapters(Settings())["gke"]
     found = gke.observe(
         claim(("Ready", "True", "Available"), spec={"resourceRef": {"name": "x-abcde"}})
     )
@@ -64,13 +64,13 @@ def test_a_claim_is_ready_when_it_says_so() -> None:
 def test_trouble_of_a_claim_is_read_from_its_conditions(
     conditions: list[tuple[str, str, str]], is_trouble: bool
 ) -> None:
-    found = adapters(Settings())["gke"].observe(claim(*conditions))
+    found = build_adapters(Settings())["gke"].observe(claim(*conditions))
     assert not found.is_ready
     assert (found.trouble is not None) is is_trouble
 
 
 def test_cluster_api_needs_phase_control_plane_and_endpoint() -> None:
-    talos = adapters(CAPI)["talos"]
+    talos = build_adapters(CAPI)["talos"]
 
     def observe(status: dict[str, Any], **spec: Any) -> Any:
         document = {"metadata": {"name": "x", "namespace": "n"}, "spec": spec, "status": status}
@@ -92,7 +92,7 @@ def test_a_virtual_cluster_of_cluster_api_is_ready_by_its_flag() -> None:
         "spec": {"controlPlaneEndpoint": {"host": "x.n.svc", "port": 443}},
         "status": {"ready": True, "phase": "Deployed"},
     }
-    found = adapters(CAPI)["vcluster"].observe(msgspec.convert(document, CapiVCluster))
+    found = build_adapters(CAPI)["vcluster"].observe(msgspec.convert(document, CapiVCluster))
     assert (found.is_ready, found.endpoint) == (True, "x.n.svc")
 
 
@@ -237,7 +237,7 @@ def test_outputs_and_failed_steps_are_kept() -> None:
         {"p99": "0.4", "n": "3"},
     )
     assert [node.display_name for node in found.failed_nodes] == ["load"]
-    patch = workflows.resume_patch(workflow, now="t")
+    patch = workflows.build_resume_patch(workflow, now="t")
     assert patch["status"]["nodes"] == {
         "b": {"phase": "Succeeded", "finishedAt": "t", "message": "resumed"}
     }

@@ -103,7 +103,7 @@ def test_components_are_recorded_with_the_parameters_of_the_spec() -> None:
 
 def build_job(**spec: Any) -> dict[str, Any] | None:
     settings = Settings(analyzer_image="example.org/analyzer")
-    return plan.post_run_job(
+    return plan.build_post_run_job(
         experiment("demo", **spec), results_url="s3://results/demo", settings=settings
     )
 

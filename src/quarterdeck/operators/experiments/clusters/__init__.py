@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from quarterdeck.operators.experiments.clusters.adapter import Adapter
 from quarterdeck.operators.experiments.clusters.capi import TalosCapi, VClusterCapi
 from quarterdeck.operators.experiments.clusters.crossplane import GKE, Talos, VirtualCluster
-from quarterdeck.operators.experiments.clusters.given import Existing, Hub
+from quarterdeck.operators.experiments.clusters.existing import Existing, Hub
 from quarterdeck.operators.experiments.foreign import CLAIMS, ClusterRequest
 from quarterdeck.operators.experiments.settings import Settings
 
-__all__ = ["Adapter", "adapters", "request_kinds"]
+__all__ = ["Adapter", "build_adapters", "list_request_kinds"]
 
 
-def adapters(settings: Settings) -> Mapping[str, Adapter]:
+def build_adapters(settings: Settings) -> Mapping[str, Adapter]:
     """The adapter of each cluster type."""
     namespace, types = settings.crossplane_namespace, settings.cluster_types
     return {
@@ -32,7 +32,7 @@ def adapters(settings: Settings) -> Mapping[str, Adapter]:
     }
 
 
-def request_kinds(found: Mapping[str, Adapter]) -> tuple[type[ClusterRequest], ...]:
+def list_request_kinds(found: Mapping[str, Adapter]) -> tuple[type[ClusterRequest], ...]:
     """Every kind of object that requests a cluster."""
     own = [adapter.kind for adapter in found.values() if adapter.kind is not None]
     return tuple(dict.fromkeys((*CLAIMS, *own)))

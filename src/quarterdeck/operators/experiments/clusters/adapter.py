@@ -56,7 +56,7 @@ class Adapter(Protocol):
         """How long the name of a cluster may be."""
         ...
 
-    def namespace(self, experiment: Experiment) -> str:
+    def get_namespace(self, experiment: Experiment) -> str:
         """The namespace of the request."""
         ...
 
@@ -68,7 +68,7 @@ class Adapter(Protocol):
         """Read the state of a request. A request that is being deleted is never passed."""
         ...
 
-    def shape(self, cluster: ClusterSpec) -> Shape:
+    def get_shape(self, cluster: ClusterSpec) -> Shape:
         """The size of the cluster, with defaults."""
         ...
 

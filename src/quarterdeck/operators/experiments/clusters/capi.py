@@ -28,7 +28,7 @@ class _Capi:
     composite: type[ClusterRequest] | None = None
     max_name = naming.MAX_LABEL
 
-    def namespace(self, experiment: Experiment) -> str:
+    def get_namespace(self, experiment: Experiment) -> str:
         """The namespace of the experiment."""
         return experiment.metadata.namespace
 
@@ -66,8 +66,8 @@ class TalosCapi(_Capi):
 
     def build(self, experiment: Experiment, target: Target, name: str) -> Mapping[str, Any]:
         """Build the Cluster, with a topology of the class talos."""
-        nodes = self.shape(target.cluster).node_count
-        namespace = self.namespace(experiment)
+        nodes = self.get_shape(target.cluster).node_count
+        namespace = self.get_namespace(experiment)
         return {
             "apiVersion": "cluster.x-k8s.io/v1beta1",
             "kind": "Cluster",
@@ -94,7 +94,7 @@ class TalosCapi(_Capi):
             },
         }
 
-    def shape(self, cluster: ClusterSpec) -> Shape:
+    def get_shape(self, cluster: ClusterSpec) -> Shape:
         """Three workers by default."""
         return Shape("", cluster.node_count or 3)
 
@@ -109,7 +109,7 @@ class VClusterCapi(_Capi):
         return {
             "apiVersion": "infrastructure.cluster.x-k8s.io/v1alpha1",
             "kind": "VCluster",
-            "metadata": {"name": name, "namespace": self.namespace(experiment)},
+            "metadata": {"name": name, "namespace": self.get_namespace(experiment)},
             "spec": {
                 "helmRelease": {
                     "chart": {
@@ -122,6 +122,6 @@ class VClusterCapi(_Capi):
             },
         }
 
-    def shape(self, cluster: ClusterSpec) -> Shape:
+    def get_shape(self, cluster: ClusterSpec) -> Shape:
         """One node by default."""
         return Shape("", cluster.node_count or 1)

@@ -53,7 +53,7 @@ class _Claim:
         if config.secret_namespace is not None:
             self._secret_namespace = config.secret_namespace
 
-    def namespace(self, experiment: Experiment) -> str:
+    def get_namespace(self, experiment: Experiment) -> str:
         """The namespace of the experiment."""
         return experiment.metadata.namespace
 
@@ -62,7 +62,7 @@ class _Claim:
         return {
             "apiVersion": self.kind.KIND.api_version,
             "kind": self.kind.KIND.kind,
-            "metadata": {"name": name, "namespace": self.namespace(experiment)},
+            "metadata": {"name": name, "namespace": self.get_namespace(experiment)},
             "spec": {
                 **({"compositeDeletePolicy": "Foreground"} if self.composite else {}),
                 **self.build_spec(experiment, target.cluster),
@@ -99,7 +99,7 @@ class _Claim:
         name = self._secret_name.format(name=request.metadata.name, composite=composite)
         return Key(self._secret_namespace or request.metadata.namespace, name)
 
-    def shape(self, cluster: ClusterSpec) -> Shape:
+    def get_shape(self, cluster: ClusterSpec) -> Shape:
         """Number of nodes, with the type's default."""
         return Shape("", cluster.node_count or self.default_nodes)
 
@@ -124,7 +124,7 @@ class GKE(_Claim):
             spec["kubernetesVersion"] = cluster.kubernetes_version
         return spec
 
-    def shape(self, cluster: ClusterSpec) -> Shape:
+    def get_shape(self, cluster: ClusterSpec) -> Shape:
         """Machine type and number of nodes."""
         return Shape(cluster.machine_type or "e2-medium", cluster.node_count or self.default_nodes)
 

@@ -8,7 +8,7 @@ from quarterdeck.kit.redaction import redact
 from quarterdeck.operators.experiments.results.document import Point
 from quarterdeck.operators.experiments.results.ports import MetricsUnavailable
 from quarterdeck.operators.experiments.results.prometheus import QueryError, parse
-from quarterdeck.operators.experiments.results.window import Window, step_s
+from quarterdeck.operators.experiments.results.window import Window, compute_step_s
 
 TIMEOUT_S = 30.0
 _REFUSED = (400, 422)
@@ -22,7 +22,7 @@ def build_path(query: str, window: Window, *, is_range: bool) -> str:
         "query": query,
         "start": window.start.timestamp(),
         "end": window.end.timestamp(),
-        "step": step_s(window.seconds),
+        "step": compute_step_s(window.seconds),
     }
     return "/api/v1/query_range?" + urlencode(values)
 

@@ -58,7 +58,7 @@ class Collector:
         wanted_gate = gate.choose_gate(experiment)
         elapsed_s = (run.now - run.ended_at).total_seconds()
         if wanted_gate is not None and before is not None and before.phase == "Recollecting":
-            wait_s = gate.due_in_s(wanted_gate, before, elapsed_s=elapsed_s)
+            wait_s = gate.compute_due_in_s(wanted_gate, before, elapsed_s=elapsed_s)
             if wait_s > 0:
                 return _wait(run, wait_s)
         metrics = await self._collect_metrics(run, elapsed_s=elapsed_s)

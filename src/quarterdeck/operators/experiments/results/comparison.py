@@ -134,7 +134,7 @@ def compare_samples(
         difference=difference,
         percent=difference / abs(found.mean_a) * 100 if found.mean_a else None,
         interval=(interval.low, interval.high) if interval is not None else None,
-        p=statistics.mann_whitney(a, b),
+        p=statistics.compute_mann_whitney(a, b),
     )
     return msgspec.structs.replace(found, change=classify_change(found, subject.min_percent))
 

@@ -34,7 +34,9 @@ def choose_gate(experiment: Experiment) -> QualityGate | None:
     return QualityGate() if spec.publish and spec.metrics else None
 
 
-def due_in_s(gate: QualityGate, before: IterationStatus | None, *, elapsed_s: float) -> float:
+def compute_due_in_s(
+    gate: QualityGate, before: IterationStatus | None, *, elapsed_s: float
+) -> float:
     """Seconds until the next collection is due; 0 if it is due now."""
     done = before.current_iteration if before is not None else 0
     return max(0.0, done * gate.recollect_delay_seconds - elapsed_s)

@@ -60,7 +60,7 @@ def _compute_quantile(ordered: Sequence[float], share: float) -> float:
     return ordered[below] + (ordered[above] - ordered[below]) * rest
 
 
-def mann_whitney(a: Sequence[float], b: Sequence[float]) -> float | None:
+def compute_mann_whitney(a: Sequence[float], b: Sequence[float]) -> float | None:
     """The two-sided p-value that both samples are alike; None if one is empty."""
     if not a or not b:
         return None

@@ -12,8 +12,8 @@ from quarterdeck.operators.experiments.results.ports import MetricsStore, Metric
 from quarterdeck.operators.experiments.results.prometheus import QueryError
 from quarterdeck.operators.experiments.results.window import (
     Window,
+    compute_query_duration_s,
     format_duration,
-    query_duration_s,
 )
 
 HUB = "hub"
@@ -43,7 +43,7 @@ class Survey:
         self._silent: dict[str, str] = {}
         before = run.experiment.status.iteration_status
         done = before.current_iteration if before is not None else 0
-        self._duration = format_duration(query_duration_s(window.seconds, done))
+        self._duration = format_duration(compute_query_duration_s(window.seconds, done))
 
     async def run(self, query: MetricsQuery) -> Metric:
         """Query the stores of all targets, and the hub's only if they have no points.

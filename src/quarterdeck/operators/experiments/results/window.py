@@ -36,16 +36,16 @@ class Window(NamedTuple):
             start=rfc3339.format_time(self.start),
             end=rfc3339.format_time(self.end),
             duration=format_duration(self.seconds),
-            step_seconds=step_s(self.seconds),
+            step_seconds=compute_step_s(self.seconds),
         )
 
 
-def step_s(seconds: float) -> int:
+def compute_step_s(seconds: float) -> int:
     """The resolution of range queries."""
     return next((step for limit, step in _STEPS if seconds < limit), _LAST_STEP)
 
 
-def query_duration_s(seconds: float, iteration: int) -> float:
+def compute_query_duration_s(seconds: float, iteration: int) -> float:
     """`$DURATION` of a collection: the whole window first, then less, for late series."""
     if iteration <= 0:
         return seconds

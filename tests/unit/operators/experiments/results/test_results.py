@@ -96,11 +96,11 @@ def test_durations_are_written_as_promql(seconds: float, text: str) -> None:
 
 
 def test_steps_grow_with_the_window() -> None:
-    assert [window.step_s(each) for each in (299, 300, 3599, 3600)] == [15, 60, 60, 300]
+    assert [window.compute_step_s(each) for each in (299, 300, 3599, 3600)] == [15, 60, 60, 300]
 
 
 def test_later_collections_look_at_less() -> None:
-    found = [window.query_duration_s(5000, number) for number in range(5)]
+    found = [window.compute_query_duration_s(5000, number) for number in range(5)]
     assert found == [5000, 600, 300, 120, 120]
 
 
@@ -235,9 +235,9 @@ def test_an_insufficient_verdict_does_not_pass() -> None:
 def test_an_early_call_waits_for_the_rest_of_the_delay() -> None:
     wanted = QualityGate(recollect_delay_seconds=120)
     once = IterationStatus(current_iteration=1, phase="Recollecting")
-    assert gate.due_in_s(wanted, None, elapsed_s=0) == 0
-    assert gate.due_in_s(wanted, once, elapsed_s=30) == 90
-    assert gate.due_in_s(wanted, once, elapsed_s=120) == 0
+    assert gate.compute_due_in_s(wanted, None, elapsed_s=0) == 0
+    assert gate.compute_due_in_s(wanted, once, elapsed_s=30) == 90
+    assert gate.compute_due_in_s(wanted, once, elapsed_s=120) == 0
 
 
 # --- cost

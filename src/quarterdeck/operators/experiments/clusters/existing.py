@@ -17,7 +17,7 @@ class Hub:
     composite: type[ClusterRequest] | None = None
     max_name = naming.MAX_LABEL
 
-    def namespace(self, experiment: Experiment) -> str:
+    def get_namespace(self, experiment: Experiment) -> str:
         """Empty: nothing is created."""
         return ""
 
@@ -29,7 +29,7 @@ class Hub:
         """Always ready."""
         return Observed(is_ready=True)
 
-    def shape(self, cluster: ClusterSpec) -> Shape:
+    def get_shape(self, cluster: ClusterSpec) -> Shape:
         """Empty: the size is not known."""
         return Shape()
 
