@@ -36,6 +36,9 @@ raise SystemExit(main(sys.argv[1:]))
 SMALL = {"msgspec", "typing_extensions", "httptools", "uvloop"}
 """What every server process needs, and nothing else that is not Python's own."""
 
+CUSTOMIZED = {"sitecustomize", "usercustomize"}
+"""What Python itself loads at every start where a system has it, as Debian does."""
+
 HEAVY = ("email", "http", "multiprocessing", "tomllib", "unittest", "xml", "urllib.request")
 """Parts of the standard library that a server has no use for; together they cost 100 ms."""
 
@@ -64,7 +67,8 @@ def foreign(modules: Iterable[str]) -> set[str]:
     """Packages that are neither ours nor Python's; private ones belong to a public one."""
     tops = {name.partition(".")[0] for name in modules}
     ours = {"quarterdeck", "cython_runtime"}
-    return {each for each in tops - sys.stdlib_module_names - ours if not each.startswith("_")}
+    python = {*sys.stdlib_module_names, *CUSTOMIZED}
+    return {each for each in tops - python - ours if not each.startswith("_")}
 
 
 def under(modules: Iterable[str], *packages: str) -> list[str]:
