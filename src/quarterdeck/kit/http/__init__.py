@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from quarterdeck.kit.http.client import Client
     from quarterdeck.kit.http.encode import EncodedHeaders
     from quarterdeck.kit.http.errors import (
+        BodyTimeout,
         BodyTooLarge,
         ConnectError,
+        ConnectionClosed,
         ConnectTimeout,
         HttpError,
-        PeerGone,
         PoolTimeout,
         ProtocolError,
         ProxyError,
         ReadTimeout,
-        SlowPeer,
         TlsError,
     )
     from quarterdeck.kit.http.headers import Headers
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from quarterdeck.kit.http.writer import BodyWriter
 
 __all__ = [
+    "BodyTimeout",
     "BodyTooLarge",
     "BodyWriter",
     "Client",
@@ -47,6 +48,7 @@ __all__ = [
     "ClientStatistics",
     "ConnectError",
     "ConnectTimeout",
+    "ConnectionClosed",
     "EncodedHeaders",
     "Handler",
     "Headers",
@@ -56,7 +58,6 @@ __all__ = [
     "Listener",
     "MemoryNetwork",
     "Peer",
-    "PeerGone",
     "PoolTimeout",
     "ProtocolError",
     "ProxyError",
@@ -65,7 +66,6 @@ __all__ = [
     "Response",
     "Server",
     "ServerStatistics",
-    "SlowPeer",
     "StreamResponse",
     "TlsError",
 ]
@@ -78,12 +78,12 @@ _HOMES = {
         "ConnectError",
         "ConnectTimeout",
         "HttpError",
-        "PeerGone",
+        "ConnectionClosed",
         "PoolTimeout",
         "ProtocolError",
         "ProxyError",
         "ReadTimeout",
-        "SlowPeer",
+        "BodyTimeout",
         "TlsError",
     ),
     "headers": ("Headers",),

@@ -9,7 +9,7 @@ from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.http.client_connection import ClientConnection
 from quarterdeck.kit.http.dialer import Dialer, SocketDialer
 from quarterdeck.kit.http.encode import EncodedHeaders, format_headers
-from quarterdeck.kit.http.errors import ConnectTimeout, PeerGone
+from quarterdeck.kit.http.errors import ConnectionClosed, ConnectTimeout
 from quarterdeck.kit.http.limits import ClientLimits
 from quarterdeck.kit.http.origin import Origin, parse_origin, split_url
 from quarterdeck.kit.http.pool import Pool
@@ -86,7 +86,7 @@ class Client:
             ConnectError: no connection came about.
             PoolTimeout: all connections to the server stayed busy.
             ReadTimeout: the response did not arrive in time.
-            PeerGone: the connection ended before the response did.
+            ConnectionClosed: the connection ended before the response did.
             ProtocolError: the server's answer is not HTTP/1.1.
         """
         prefix, target = split_url(url)
@@ -106,7 +106,7 @@ class Client:
             return await connection.exchange(
                 data, method=method, stream=stream, read_timeout_s=silence, total_at=total_at
             )
-        except PeerGone:
+        except ConnectionClosed:
             may_retry = is_reused and method in _IDEMPOTENT and stream is None
             if not may_retry or connection.has_answered:
                 raise
@@ -117,7 +117,7 @@ class Client:
         )
 
     async def aclose(self) -> None:
-        """Close every connection; requests under way fail with `PeerGone`."""
+        """Close every connection; requests under way fail with `ConnectionClosed`."""
         self._is_closed = True
         pools = list(self._by_origin.values())
         self._pools.clear()

@@ -9,7 +9,13 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from quarterdeck.kit.http.body_buffer import BodyBuffer
 from quarterdeck.kit.http.encode import LAST_CHUNK, encode_chunk
-from quarterdeck.kit.http.errors import HttpError, PeerGone, ProtocolError, ReadTimeout, TlsError
+from quarterdeck.kit.http.errors import (
+    ConnectionClosed,
+    HttpError,
+    ProtocolError,
+    ReadTimeout,
+    TlsError,
+)
 from quarterdeck.kit.http.headers import Headers
 from quarterdeck.kit.http.limits import ClientLimits
 from quarterdeck.kit.http.response import ClientResponse
@@ -114,7 +120,7 @@ class ClientConnection(asyncio.Protocol):
             HttpError: the connection ended, timed out, or the response is not HTTP.
         """
         if self._transport is None or self.is_gone:
-            raise PeerGone("the connection was closed before the request was sent")
+            raise ConnectionClosed("the connection was closed before the request was sent")
         self._is_head = method == "HEAD"
         self.has_answered = False
         self._read_timeout_s = read_timeout_s
@@ -204,7 +210,9 @@ class ClientConnection(asyncio.Protocol):
             self._fail(TlsError(f"the TLS connection failed: {exc.reason or exc}"))
         else:
             self._fail(
-                PeerGone("the server closed the connection before the response was complete")
+                ConnectionClosed(
+                    "the server closed the connection before the response was complete"
+                )
             )
         self._timer.disarm()
         if self._pump is not None:
@@ -374,7 +382,7 @@ class ClientConnection(asyncio.Protocol):
             self._body_buffer.fail(
                 error
                 if isinstance(error, HttpError)
-                else PeerGone(f"the request body failed: {error}")
+                else ConnectionClosed(f"the request body failed: {error}")
             )
         self._response = None
         self._body_buffer = None
@@ -388,7 +396,7 @@ class ClientConnection(asyncio.Protocol):
     def abort(self) -> None:
         """Cut the connection."""
         self._timer.disarm()
-        self._fail(PeerGone("the connection was closed before the response was complete"))
+        self._fail(ConnectionClosed("the connection was closed before the response was complete"))
         if self._pump is not None:
             self._pump.cancel()
         if self._transport is None:

@@ -7,8 +7,8 @@ HttpError
 │   └── TlsError
 ├── PoolTimeout            every pooled connection stayed busy
 ├── ReadTimeout            the server was silent for too long, or the total time is up
-├── PeerGone               the connection ended too early
-├── SlowPeer               the client sends its body too slowly
+├── ConnectionClosed       the connection ended too early
+├── BodyTimeout            the client sends its body too slowly
 ├── ProtocolError          what arrived is not HTTP/1.1, or exceeds a limit of the parser
 └── BodyTooLarge           a body exceeds what its reader accepts
 """
@@ -42,11 +42,11 @@ class ReadTimeout(HttpError):
     """Raised when the response, or more of its body, did not arrive in time."""
 
 
-class PeerGone(HttpError):
+class ConnectionClosed(HttpError):
     """Raised when the peer closed the connection before the message was complete."""
 
 
-class SlowPeer(HttpError):
+class BodyTimeout(HttpError):
     """Raised when a request's body arrives more slowly than the server accepts."""
 
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from quarterdeck.kit.http.body_buffer import BodyBuffer
-from quarterdeck.kit.http.errors import BodyTooLarge, HttpError, SlowPeer
+from quarterdeck.kit.http.errors import BodyTimeout, BodyTooLarge, HttpError
 from quarterdeck.kit.http.headers import Headers
 from quarterdeck.kit.http.target import split_target
 
@@ -144,8 +144,8 @@ class Request:
 
         Raises:
             BodyTooLarge: it is longer than `limit`; unhandled, it becomes a 413.
-            PeerGone: the connection ended before the body did.
-            SlowPeer: the body arrives too slowly; unhandled, it becomes a 408.
+            ConnectionClosed: the connection ended before the body did.
+            BodyTimeout: the body arrives too slowly; unhandled, it becomes a 408.
         """
         body_buffer = self.body_buffer
         if body_buffer is None:
@@ -174,8 +174,8 @@ class Request:
 
         Raises:
             BodyTooLarge: it is longer than the server accepts.
-            PeerGone: the connection ended before the body did.
-            SlowPeer: the body arrives too slowly.
+            ConnectionClosed: the connection ended before the body did.
+            BodyTimeout: the body arrives too slowly.
         """
         body_buffer = self.body_buffer
         if body_buffer is None:
@@ -253,4 +253,4 @@ class _Detached:
 def _choose_status(error: HttpError) -> int:
     if isinstance(error, BodyTooLarge):
         return 413
-    return 408 if isinstance(error, SlowPeer) else 400
+    return 408 if isinstance(error, BodyTimeout) else 400

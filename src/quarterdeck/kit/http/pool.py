@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager
 
 from quarterdeck.kit.http.client_connection import ClientConnection
 from quarterdeck.kit.http.dialer import Dialer
-from quarterdeck.kit.http.errors import PeerGone, PoolTimeout
+from quarterdeck.kit.http.errors import ConnectionClosed, PoolTimeout
 from quarterdeck.kit.http.limits import ClientLimits
 from quarterdeck.kit.http.origin import Origin
 from quarterdeck.kit.timer import Handle, Timers, timeout_at
@@ -164,7 +164,7 @@ class Pool:
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():
-                turn.set_exception(PeerGone("the client was closed"))
+                turn.set_exception(ConnectionClosed("the client was closed"))
         connections = list(self._open)
         for connection in connections:
             connection.abort()

@@ -5,7 +5,7 @@ from collections import deque
 from typing import Protocol
 
 from quarterdeck.kit.http.body_buffer import BodyBuffer
-from quarterdeck.kit.http.errors import HttpError, SlowPeer
+from quarterdeck.kit.http.errors import BodyTimeout, HttpError
 from quarterdeck.kit.http.message import Request
 from quarterdeck.kit.http.parse import Malformed, RequestReader
 from quarterdeck.kit.http.state import ServerState
@@ -140,7 +140,7 @@ class Receiver:
             return
         if now > deadline:
             self._state.timeouts_total += 1
-            self.fail(SlowPeer("the request body was not received in time"))
+            self.fail(BodyTimeout("the request body was not received in time"))
 
     def update(self) -> None:
         """Pause or resume reading from the socket, as the queue and the body buffer require."""

@@ -7,7 +7,7 @@ own; a connection answers one at a time, so this object serves all of them in tu
 import asyncio
 from typing import Protocol
 
-from quarterdeck.kit.http.errors import HttpError, PeerGone
+from quarterdeck.kit.http.errors import ConnectionClosed, HttpError
 from quarterdeck.kit.http.message import Request, Response, StreamResponse
 from quarterdeck.kit.http.receiver import Receiver
 from quarterdeck.kit.http.send_buffer import SendBuffer
@@ -165,7 +165,7 @@ class Responder:
     def _recover(self, request: Request, error: Exception) -> None:
         """Send an error response for a handler that failed; if too late, cut the connection."""
         writer, self.writer = self.writer, None
-        if self._out.is_gone and isinstance(error, PeerGone):
+        if self._out.is_gone and isinstance(error, ConnectionClosed):
             return
         if request.refusal and isinstance(error, HttpError):
             status = request.refusal

@@ -47,7 +47,7 @@ class ClientResponse:
 
         Raises:
             BodyTooLarge: it is longer than `limit`, or than the client's own limit.
-            PeerGone: the connection ended before the body did.
+            ConnectionClosed: the connection ended before the body did.
             ReadTimeout: no more of it arrived in time.
         """
         try:
@@ -60,7 +60,7 @@ class ClientResponse:
         """The body as it arrives; the socket is read no faster than this is.
 
         Raises:
-            PeerGone: the connection ended before the body did.
+            ConnectionClosed: the connection ended before the body did.
             ReadTimeout: no more of it arrived in time.
         """
         try:
@@ -74,7 +74,7 @@ class ClientResponse:
 
         Raises:
             BodyTooLarge: a line is longer than `limit`.
-            PeerGone: the connection ended before the body did.
+            ConnectionClosed: the connection ended before the body did.
             ReadTimeout: no more of it arrived in time.
         """
         async with aclosing(self.line_batches(limit)) as batches:

@@ -11,7 +11,7 @@ from collections import deque
 from typing import cast
 
 from quarterdeck.kit.http.encode import CONTINUE
-from quarterdeck.kit.http.errors import PeerGone
+from quarterdeck.kit.http.errors import ConnectionClosed
 from quarterdeck.kit.http.message import Peer, Request
 from quarterdeck.kit.http.parse import Malformed
 from quarterdeck.kit.http.peer import get_peer
@@ -121,7 +121,9 @@ class ServerConnection(asyncio.Protocol):
 
     def _notify_disconnect(self) -> None:
         """Notify the handler that the peer has disconnected or sends no more."""
-        self._receiver.fail(PeerGone("the peer closed the connection within the request body"))
+        self._receiver.fail(
+            ConnectionClosed("the peer closed the connection within the request body")
+        )
         if self._disconnection is not None and not self._disconnection.done():
             self._disconnection.set_result(None)
         self._responder.orphan()

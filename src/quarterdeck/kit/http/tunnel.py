@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from quarterdeck.kit.http.encode import format_headers
-from quarterdeck.kit.http.errors import PeerGone
+from quarterdeck.kit.http.errors import ConnectionClosed
 from quarterdeck.kit.http.message import StreamResponse
 
 if TYPE_CHECKING:
@@ -72,11 +72,11 @@ class Tunnel:
         """Send bytes, when the peer has room for them.
 
         Raises:
-            PeerGone: if the peer has disconnected.
+            ConnectionClosed: if the peer has disconnected.
         """
         await self._out.wait_writable()
         if self._out.is_gone:
-            raise PeerGone("the peer closed the connection")
+            raise ConnectionClosed("the peer closed the connection")
         self._out.put(data)
 
 

@@ -4,7 +4,7 @@ import asyncio
 from typing import Protocol
 
 from quarterdeck.kit.http.encode import LAST_CHUNK, encode_chunk
-from quarterdeck.kit.http.errors import PeerGone
+from quarterdeck.kit.http.errors import ConnectionClosed
 
 
 class Outlet(Protocol):
@@ -67,10 +67,10 @@ class BodyWriter:
         """Queue bytes and return how many are buffered now; the caller bounds that number.
 
         Raises:
-            PeerGone: the connection is lost.
+            ConnectionClosed: the connection is lost.
         """
         if self._outlet.is_gone:
-            raise PeerGone("the peer closed the connection while a body was being written")
+            raise ConnectionClosed("the peer closed the connection while a body was being written")
         if data:
             self._parts.append(data)
             self._waiting += len(data)
@@ -83,7 +83,7 @@ class BodyWriter:
         """Write bytes, waiting while the peer is behind.
 
         Raises:
-            PeerGone: the connection is lost.
+            ConnectionClosed: the connection is lost.
         """
         self.write_nowait(data)
         if self._waiting >= _EAGER:
@@ -93,7 +93,7 @@ class BodyWriter:
             await asyncio.sleep(0)
         await self._outlet.wait_writable()
         if self._outlet.is_gone:
-            raise PeerGone("the peer closed the connection while a body was being written")
+            raise ConnectionClosed("the peer closed the connection while a body was being written")
 
     def finish(self) -> None:
         """Send what is left and the end of the body."""

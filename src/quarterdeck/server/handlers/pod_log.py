@@ -118,7 +118,7 @@ class LogStream:
             self._write(writer, list(self._log.read(self._options, now)))
             self._set_timer(writer)
             await self._wait_for_exit(writer, self._watcher)
-        except (http.PeerGone, Closed, SlowWatcher):
+        except (http.ConnectionClosed, Closed, SlowWatcher):
             return
         finally:
             if self._timer is not None:
@@ -159,7 +159,7 @@ class LogStream:
         try:
             if writer.buffered < _MAX_BUFFERED:
                 self._write_new(writer)
-        except http.PeerGone:
+        except http.ConnectionClosed:
             self.close()
             return
         self._set_timer(writer)

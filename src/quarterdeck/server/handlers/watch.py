@@ -105,7 +105,7 @@ class WatchStream:
             self._set_timers()
             await self._write_initial(writer)
             await self._write_events(writer, self._watcher)
-        except (http.PeerGone, Closed):
+        except (http.ConnectionClosed, Closed):
             return
         except SlowWatcher:
             return  # the client resumes from the last version it saw
@@ -263,7 +263,7 @@ class WatchStream:
             return  # its version would include initial objects that are not sent yet
         try:
             self._writer.write_nowait(self._encode_bookmark({}))
-        except http.PeerGone:
+        except http.ConnectionClosed:
             self.close()
 
     def _encode_bookmark(self, annotations: dict[str, str]) -> bytes:

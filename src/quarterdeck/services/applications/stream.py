@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from quarterdeck.apis.applications.v1 import Application
 from quarterdeck.kit.clock import Clock
-from quarterdeck.kit.http import BodyWriter, PeerGone, Request, StreamResponse
+from quarterdeck.kit.http import BodyWriter, ConnectionClosed, Request, StreamResponse
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.runtime.cache.cache import Cache
 from quarterdeck.runtime.cache.snapshot import Snapshot
@@ -183,7 +183,7 @@ class _Listener:
                     await self._wake.wait()
                     self._wake.clear()
                     await self._write_changes()
-        except PeerGone:
+        except ConnectionClosed:
             return
         finally:
             self._ring.unsubscribe(self._wake)

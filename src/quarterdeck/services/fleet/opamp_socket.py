@@ -6,7 +6,7 @@ import uuid
 from quarterdeck.kit import websocket
 from quarterdeck.kit.budget import Budget, Share
 from quarterdeck.kit.clock import Clock
-from quarterdeck.kit.http import PeerGone
+from quarterdeck.kit.http import ConnectionClosed
 from quarterdeck.kit.http.tunnel import Tunnel
 from quarterdeck.kit.websocket import CloseCode, FrameReader, Opcode, WebSocketError
 from quarterdeck.services.fleet.errors import FleetError
@@ -82,7 +82,7 @@ class OpampSocket:
             await tunnel.send(websocket.build_close(error.code, str(error)))
         except FleetError as error:
             await tunnel.send(websocket.build_close(CloseCode.POLICY, error.message))
-        except PeerGone:
+        except ConnectionClosed:
             pass
 
     async def _take(self, opcode: Opcode, payload: bytes, tunnel: Tunnel) -> bool:

@@ -16,7 +16,7 @@ from quarterdeck.hubstate.ports import Message, StateStore
 from quarterdeck.inventory.access.viewer import Viewer
 from quarterdeck.kit import json
 from quarterdeck.kit.clock import Clock
-from quarterdeck.kit.http import BodyWriter, PeerGone, Request, StreamResponse
+from quarterdeck.kit.http import BodyWriter, ConnectionClosed, Request, StreamResponse
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.services.hub.catalog import Catalog
 from quarterdeck.services.hub.reading import HubReader, decode
@@ -64,7 +64,7 @@ class Streams:
         async def run(writer: BodyWriter) -> None:
             count(1)
             try:
-                with contextlib.suppress(PeerGone, HubStateError):
+                with contextlib.suppress(ConnectionClosed, HubStateError):
                     async with self._state.subscribe(*CHANNELS) as messages:
                         await self._run(request, writer, messages, look=look, is_valid=is_valid)
             finally:
@@ -93,7 +93,7 @@ class Streams:
     async def _send_heartbeats(
         self, writer: BodyWriter, is_valid: IsValid, over: asyncio.Event
     ) -> None:
-        with contextlib.suppress(PeerGone, HubStateError):
+        with contextlib.suppress(ConnectionClosed, HubStateError):
             await self._clock.sleep(self._heartbeat_s)
             while await is_valid():
                 await writer.write(_HEARTBEAT)
@@ -107,7 +107,7 @@ class Streams:
         look: Look,
         over: asyncio.Event,
     ) -> None:
-        with contextlib.suppress(PeerGone, HubStateError):
+        with contextlib.suppress(ConnectionClosed, HubStateError):
             async for message in messages:
                 shown = await self.show(message, await look())
                 if shown is not None:

@@ -148,8 +148,8 @@ async def test_every_framing_is_understood(answer: bytes, body: bytes, size: int
 @pytest.mark.parametrize(
     ("answer", "error"),
     [
-        pytest.param(b"", http.PeerGone, id="nothing"),
-        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Le", http.PeerGone, id="half a head"),
+        pytest.param(b"", http.ConnectionClosed, id="nothing"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Le", http.ConnectionClosed, id="half a head"),
         pytest.param(b"nonsense\r\n\r\n", http.ProtocolError, id="no HTTP"),
         pytest.param(b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 300 + b"\r\n", http.ProtocolError,
                      id="many fields"),
@@ -181,7 +181,7 @@ async def test_a_body_cut_short_is_a_gone_peer() -> None:
     async with scripted(script) as url, http.Client() as client:
         response = await client.request("GET", url)
         received = []
-        with pytest.raises(http.PeerGone):
+        with pytest.raises(http.ConnectionClosed):
             async for data in response.chunks():
                 received += [data]
         assert received == [b"line"]
@@ -201,9 +201,9 @@ async def test_a_stale_connection_is_replaced_for_idempotent_requests_only() -> 
         for _ in range(3):
             assert await (await client.request("GET", url)).read() == b"ok"
         assert served == 3 and client.statistics().retries_total == 2
-        with pytest.raises(http.PeerGone):
+        with pytest.raises(http.ConnectionClosed):
             await client.request("POST", url, body=b"x")
-        with pytest.raises(http.PeerGone):
+        with pytest.raises(http.ConnectionClosed):
             for _ in range(2):
                 await (await client.request("PUT", url, body=body_of(b"x"))).read()
 
@@ -429,7 +429,7 @@ async def test_closing_the_client_ends_what_is_under_way() -> None:
         request = asyncio.ensure_future(client.request("GET", url))
         await eventually(lambda: server.statistics().requests_running)
         await client.aclose()
-        with pytest.raises(http.PeerGone):
+        with pytest.raises(http.ConnectionClosed):
             await request
         with pytest.raises(RuntimeError, match="closed"):
             await client.request("GET", url)
@@ -504,7 +504,7 @@ async def test_closing_the_client_wakes_those_who_wait_for_a_connection() -> Non
         await eventually(lambda: client.statistics().waiting == 2)
         await client.aclose()
         results = await asyncio.gather(*asked, return_exceptions=True)
-        assert [type(result) for result in results] == [http.PeerGone] * 3
+        assert [type(result) for result in results] == [http.ConnectionClosed] * 3
 
 
 async def test_callers_that_give_up_hand_their_connection_on() -> None:

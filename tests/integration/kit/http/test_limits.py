@@ -78,7 +78,7 @@ async def test_a_peer_that_does_not_read_is_cut() -> None:
             try:
                 while True:
                     await writer.write(bytes(65536))
-            except http.PeerGone as error:
+            except http.ConnectionClosed as error:
                 ended.set_result(error)
                 raise
 

@@ -413,7 +413,7 @@ async def test_a_body_cut_short_is_a_gone_peer() -> None:
         raw = await connect()
         raw.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc")
         raw.writer.write_eof()
-        assert isinstance(await seen, http.PeerGone)
+        assert isinstance(await seen, http.ConnectionClosed)
         assert (await raw.rest()).startswith(b"HTTP/1.1 400 ")
 
 
@@ -453,7 +453,7 @@ async def test_writing_to_a_gone_peer_raises() -> None:
                 while True:
                     await writer.write(b"x" * 10000)
                     await asyncio.sleep(0)
-            except http.PeerGone as error:
+            except http.ConnectionClosed as error:
                 failure.set_result(error)
                 raise
 

@@ -74,7 +74,7 @@ async def test_a_client_without_the_right_certificate_is_refused(
         tls = server_tls(certificates, ssl.CERT_REQUIRED)
         listener = await server.listen("127.0.0.1", 0, tls=tls)
         async with http.Client(tls=client_tls(certificates, identity)) as client:
-            with pytest.raises((http.TlsError, http.ConnectError, http.PeerGone)):
+            with pytest.raises((http.TlsError, http.ConnectError, http.ConnectionClosed)):
                 await client.request("GET", listener.url)
 
 

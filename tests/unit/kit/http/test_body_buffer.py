@@ -3,7 +3,7 @@
 import pytest
 
 from quarterdeck.kit.http.body_buffer import BodyBuffer
-from quarterdeck.kit.http.errors import PeerGone
+from quarterdeck.kit.http.errors import ConnectionClosed
 
 
 async def test_all_that_is_held_is_taken_in_one_piece_and_makes_room() -> None:
@@ -40,7 +40,7 @@ async def test_what_arrived_before_a_failure_is_taken_first() -> None:
     broken = BodyBuffer(9, lambda: None, lambda: None)
     broken.feed(b"a")
     broken.feed(b"b")
-    broken.fail(PeerGone("it ended"))
+    broken.fail(ConnectionClosed("it ended"))
     assert await broken.take_held() == b"ab"
-    with pytest.raises(PeerGone, match="it ended"):
+    with pytest.raises(ConnectionClosed, match="it ended"):
         await broken.take_held()

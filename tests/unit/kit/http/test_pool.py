@@ -111,5 +111,5 @@ async def test_a_closed_client_leaves_nobody_waiting() -> None:
         await eventually(lambda: gate.seen and client.statistics().waiting == 1)
         await client.aclose()
         for each in (first, second):
-            with pytest.raises(http.PeerGone):
+            with pytest.raises(http.ConnectionClosed):
                 await each

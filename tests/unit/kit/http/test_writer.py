@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from quarterdeck.kit.http.errors import PeerGone
+from quarterdeck.kit.http.errors import ConnectionClosed
 from quarterdeck.kit.http.writer import BodyWriter
 
 MANY = 1000
@@ -36,7 +36,7 @@ class FailingOutlet:
 async def test_an_endless_body_ends_with_its_connection(size: int) -> None:
     outlet = FailingOutlet()
     writer = BodyWriter(outlet, b"head", chunked=True)
-    with pytest.raises(PeerGone):
+    with pytest.raises(ConnectionClosed):
         while True:
             await writer.write(b"x" * size)
     assert outlet.puts >= 1

@@ -543,7 +543,7 @@ def test_a_stream_that_is_cut_is_reopened_where_it_was() -> None:
     for now in (10.0, 20.0, 30.0):
         assert isinstance(reflector.next_action(now), OpenStream)
         reflector.on_opened(now)
-        reflector.on_failure(Failure(0, "PeerGone"), now + 5.0)
+        reflector.on_failure(Failure(0, "ConnectionClosed"), now + 5.0)
         action = reflector.next_action(now + 5.0)
         assert isinstance(action, OpenStream)
         assert action.options.resource_version == "7"

@@ -17,7 +17,7 @@ from quarterdeck.client.requests import create, get
 from quarterdeck.client.transport import Transport
 from quarterdeck.kit import json
 from quarterdeck.kit.clock import Clock
-from quarterdeck.kit.http import BodyWriter, PeerGone, Request, Response, StreamResponse
+from quarterdeck.kit.http import BodyWriter, ConnectionClosed, Request, Response, StreamResponse
 from quarterdeck.meta.identity import Key
 from quarterdeck.services.hub.web.kube_proxy import HEADERS, JSON
 from quarterdeck.services.hub.web.viewer import IsValid, Transports, Viewer
@@ -109,7 +109,7 @@ class Consoles:
         """Stream the end of a file and its additions while it exists and the viewer may read it."""
         tail = Tail(path)
         checked = self._clock.monotonic()
-        with contextlib.suppress(PeerGone, FileNotFoundError):
+        with contextlib.suppress(ConnectionClosed, FileNotFoundError):
             while not writer.closing.is_set():
                 await writer.write(await asyncio.to_thread(tail.read))
                 await self._clock.sleep(_CHECK_INTERVAL_S)

@@ -18,7 +18,7 @@ from quarterdeck.client.requests import ApiRequest
 from quarterdeck.client.transport import Transport
 from quarterdeck.kit import json
 from quarterdeck.kit.clock import Clock
-from quarterdeck.kit.http import BodyWriter, HttpError, PeerGone, Request, StreamResponse
+from quarterdeck.kit.http import BodyWriter, ConnectionClosed, HttpError, Request, StreamResponse
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.services.hub.web import secret_mask
 from quarterdeck.services.hub.web.viewer import IsValid, Transports, Viewer
@@ -109,7 +109,7 @@ class Watches:
         transport = await self._transports.get(viewer)
 
         async def run(writer: BodyWriter) -> None:
-            with contextlib.suppress(PeerGone):
+            with contextlib.suppress(ConnectionClosed):
                 await writer.write(_OPEN)
                 beats = self._send_heartbeats(writer, is_valid)
                 await self._run(request, writer, transport, wanted=wanted, hub=hub, beats=beats)
@@ -164,7 +164,7 @@ async def _forward(transport: Transport, wanted: WatchRequest, writer: BodyWrite
     except ApiError as error:
         ending = {"w": wanted.identifier, "error": error.to_status()}
     except (ClientError, HttpError) as error:
-        if isinstance(error, PeerGone):
+        if isinstance(error, ConnectionClosed):
             raise
         status = ServiceUnavailable(str(error)).to_status()
         ending = {"w": wanted.identifier, "error": status}
@@ -186,7 +186,7 @@ async def _end_with(work: Awaitable[object], over: asyncio.Event, *, keep: bool 
     """Run one part of a stream. Its end ends the stream; with `keep` only a lost peer does."""
     try:
         await work
-    except PeerGone:
+    except ConnectionClosed:
         over.set()
     if not keep:
         over.set()
