@@ -93,6 +93,14 @@ class Demo:
             is_met=lambda found: text in json.dumps(found.get("status", {})),
         )
 
+    def wait_revision(self, revision: str) -> None:
+        """Wait until the history has a revision; the operator reads it every few seconds."""
+        wait_for_object(
+            "pipelinerevisions",
+            environment=self.environment,
+            is_met=lambda found: found["spec"]["revisionId"] == revision,
+        )
+
 
 @pytest.fixture
 def demo(tmp_path: Path) -> Iterator[Demo]:
@@ -118,6 +126,7 @@ def test_a_change_is_planned_rolled_out_promoted_and_taken_back(demo: Demo) -> N
     demo.wait("pipelines", "web", "Promoted")
     assert 'loki.write "first"' in demo.fleet("effective", "field-01")
     before = demo.wait("pipelines", "web", "revisionId")["status"]["revisionId"]
+    demo.wait_revision(before)
     demo.apply("second")
     demo.wait("pipelines", "web", "WaitingForApproval")
     demo.run("pipelines", "promote", "web")

@@ -66,7 +66,10 @@ def operator(script: Path, name: str, kubeconfig: Path) -> Iterator[subprocess.P
 async def copied(client: Client, name: str, by: str) -> None:
     metadata = ObjectMeta(name=name, namespace="default", labels={"role": "source"})
     await client.create(ConfigMap(metadata=metadata, data={"text": name}))
+    await has_copied(client, name, by)
 
+
+async def has_copied(client: Client, name: str, by: str) -> None:
     async def is_there() -> bool:
         copy = await client.get(ConfigMap, f"{name}-copy", "default")
         return copy.data == {"by": by, "text": name}
@@ -97,6 +100,7 @@ async def test_a_leader_that_was_paused_ends_and_writes_nothing(
         await copied(client, "a", leader)
         processes[leader].send_signal(signal.SIGSTOP)
         await copied(client, "b", standby)
+        await has_copied(client, "a", standby)  # a new object comes before those of the list
         before = {c.key: c.resource_version for c in await client.list(ConfigMap, "default")}
         processes[leader].send_signal(signal.SIGCONT)
         assert await asyncio.to_thread(processes[leader].wait, 10) == 7

@@ -70,7 +70,7 @@ async def test_a_condition_ends_a_workflow_that_still_runs() -> None:
 async def test_an_experiment_runs_for_its_duration_after_its_workflow() -> None:
     async with running() as world:
         await world.template("smoke")
-        await world.create(ending("soak", "duration", duration="2s"))
+        await world.create(ending("soak", "duration", duration="15s"))  # a busy machine is late
         waiting = await world.until("soak", lambda each: each.status.reason == "AwaitingDuration")
         assert waiting.status.phase == "Running"
         done = await world.cleaned("soak")
