@@ -103,7 +103,7 @@ class SocketDialer:
             raise TlsError(
                 f"the TLS handshake with {_format_origin(origin)} failed: {error.reason or error}"
             ) from error
-        except OSError as error:
+        except (OSError, UnicodeError) as error:
             raise ConnectError(
                 f"cannot connect to {_format_origin(origin)}: {_describe(error)}"
             ) from error
@@ -138,7 +138,7 @@ class SocketDialer:
         loop = asyncio.get_running_loop()
         try:
             transport, _ = await loop.create_connection(lambda: protocol, proxy.host, proxy.port)
-        except OSError as error:
+        except (OSError, UnicodeError) as error:
             raise ProxyError(
                 f"cannot connect to the proxy {proxy.host}:{proxy.port}: {_describe(error)}"
             ) from error
@@ -220,11 +220,14 @@ class _ConnectReply(asyncio.Protocol):
             self._answer.set_exception(error)
 
 
-def _describe(error: OSError) -> str:
+def _describe(error: OSError | UnicodeError) -> str:
     """The system's message, which asyncio replaces by its own with the address.
 
-    If several addresses failed, the error has no number, but its text contains all numbers.
+    If several addresses failed, the error has no number, but its text contains all numbers. A name
+    with an empty or a long label is refused by Python's codec, before anything is resolved.
     """
+    if isinstance(error, UnicodeError):
+        return f"not a host name: {error.__cause__ or error}"
     numbers = [error.errno] if error.errno else _ERROR_NUMBER.findall(str(error))
     texts = dict.fromkeys(os.strerror(int(each)).lower() for each in numbers if int(each) > 0)
     return ", ".join(texts) or error.strerror or str(error)

@@ -387,6 +387,16 @@ async def test_nobody_there_is_a_connect_error() -> None:
             assert client.statistics().connections == 0
 
 
+@pytest.mark.parametrize("host", ["a..b", ".example", "x" * 64 + ".example"])
+async def test_a_host_that_cannot_be_a_name_is_a_connect_error_that_says_so(host: str) -> None:
+    async with http.Client() as client:
+        with pytest.raises(http.ConnectError, match="not a host name: label empty or too long"):
+            await client.request("GET", f"http://{host}:1")
+    async with http.Client(proxy=f"http://{host}:1") as client:
+        with pytest.raises(http.ProxyError, match=r"the proxy .*: not a host name"):
+            await client.request("GET", "http://127.0.0.1:1")
+
+
 async def test_a_connection_that_does_not_come_about_times_out() -> None:
     with socket.socket() as full:
         full.bind(("127.0.0.1", 0))

@@ -1,6 +1,8 @@
 """A hub and clusters over real sockets and TLS: which certificates are accepted."""
 
 import base64
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -77,6 +79,31 @@ async def test_only_trusted_clusters_are_read() -> None:
                     assert key not in str(refused)
             await state.aclose()
             await history.aclose()
+
+
+@asynccontextmanager
+async def _run_hub() -> AsyncIterator[Client]:
+    clock = SystemClock()
+    async with (
+        EmbeddedClusters(clock=clock) as factory,
+        Client(await factory.create("hub")) as client,
+    ):
+        await definitions.install(client.raw, KINDS)
+        state, history = open_embedded(None, clock=clock), open_history(None, clock=clock)
+        manager = Manager(client, name="test")
+        clusters.register(manager, state=state, history=history)
+        async with manager.running():
+            yield client
+        await state.aclose()
+        await history.aclose()
+
+
+async def test_a_host_that_cannot_be_a_name_is_reported() -> None:
+    async with _run_hub() as client:
+        made = build_connection("east", "https://a..b:1", {"token": "t"})
+        await definitions.apply(client.raw, made)
+        found = await _reach(client, "east", "Unreachable")
+        assert "a..b:1: not a host name: label empty or too long" in found.status.message
 
 
 def _tls(connection: ClusterConnection) -> tuple[str, str]:

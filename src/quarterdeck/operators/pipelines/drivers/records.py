@@ -41,6 +41,10 @@ async def resolve_host(host: str, port: int) -> Sequence[str]:
         found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as error:
         raise SourceError(f"cannot resolve {host}: {error.strerror or error}") from error
+    except UnicodeError as error:
+        raise SourceError(
+            f"cannot resolve {host}: not a host name: {error.__cause__ or error}"
+        ) from error
     return list(dict.fromkeys(str(each[4][0]) for each in found))
 
 

@@ -80,7 +80,7 @@ async def _fetch_certificate(endpoint: str, timeout_s: float) -> bytes:
             _, writer = await asyncio.open_connection(
                 parts.hostname, parts.port or 443, ssl=_build_unverified_context()
             )
-    except (OSError, TimeoutError) as error:
+    except (OSError, TimeoutError, UnicodeError) as error:
         raise make_error(Code.UNAVAILABLE, f"{endpoint} does not answer: {error}") from error
     try:
         found: bytes | None = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
