@@ -70,6 +70,8 @@ def parse_origin(text: str) -> Origin:
     host = parts.hostname
     if not host:
         raise ValueError(f"{text!r} has no host")
+    if parts.port == 0:
+        raise ValueError(f"{text!r}: the port must be at least 1, got 0")
     return _build_origin(parts.scheme, host, parts.port or 0)
 
 

@@ -17,6 +17,8 @@ def find_endpoint_problem(url: str) -> str:
         return f"spec.endpoint {url!r} is not a URL; {advice}"
     if any(each.isspace() or not each.isprintable() for each in url):
         return f"spec.endpoint {url!r} contains a space or a control character; {advice}"
+    if "?" in url or "#" in url:  # not repeated, because a query may have a token
+        return f"spec.endpoint contains a query or a fragment; {advice}"
     try:
         parse_origin(url)
     except ValueError as error:
