@@ -6,6 +6,7 @@ from quarterdeck.meta.identity import Key
 from quarterdeck.operators.clusters.credentials import (
     Limits,
     build_config,
+    check_certificates,
     describe_tls,
     find_secret_key,
 )
@@ -55,4 +56,6 @@ class ClusterConnector:
             raise CredentialsUnavailable(f"spec.credentialsRef: Secret {key} not found")
         options = self._hub.options
         limits = Limits(requests_per_s=options.requests_per_s, burst=options.burst)
-        return build_config(connection, values, origin=f"Secret {key}", limits=limits)
+        config = build_config(connection, values, origin=f"Secret {key}", limits=limits)
+        check_certificates(config, values, origin=f"Secret {key}")
+        return config

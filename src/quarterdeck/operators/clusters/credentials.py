@@ -16,6 +16,7 @@ from quarterdeck.client.config import kubeconfig
 from quarterdeck.client.config.cluster import ClusterConfig, PemSource
 from quarterdeck.client.errors import ConfigError
 from quarterdeck.client.interfaces import Form
+from quarterdeck.client.tls import build_client_context
 from quarterdeck.kit.redaction import Secret
 from quarterdeck.meta.conditions import FALSE, TRUE, Status
 from quarterdeck.meta.identity import Key
@@ -91,6 +92,21 @@ def build_config(
     )
 
 
+def check_certificates(config: ClusterConfig, values: Mapping[str, bytes], *, origin: str) -> None:
+    """Load the certificates once, so that nothing claims to be verified by unusable ones.
+
+    Raises:
+        CredentialsUnavailable: naming the key that has them.
+    """
+    if not config.certificate_authority and not config.client_certificate:
+        return
+    try:
+        build_client_context(config)
+    except ConfigError as error:
+        key = KUBECONFIG if KUBECONFIG in values else AUTHORITY
+        raise CredentialsUnavailable(f"the key {key!r} of {origin}: {error}") from error
+
+
 def describe_tls(config: ClusterConfig) -> tuple[Status, Reason, str]:
     """Status, reason and message of the condition TLSVerified."""
     if config.server.startswith("http://"):
@@ -137,7 +153,9 @@ def _parse_token(values: Mapping[str, bytes], origin: str) -> ClusterConfig:
     if not token:
         raise CredentialsUnavailable(f"{origin} has no key {TOKEN!r} and no key {KUBECONFIG!r}")
     if not token.isprintable() or any(each.isspace() for each in token):
-        raise CredentialsUnavailable(f"the key {TOKEN!r} of {origin} is not a bearer token")
+        raise CredentialsUnavailable(
+            f"the key {TOKEN!r} of {origin} contains a space or a control character"
+        )
     authority = values.get(AUTHORITY, b"").strip()
     return ClusterConfig(
         server="",

@@ -148,7 +148,7 @@ async def test_a_missing_secret_is_waited_for(world: Make) -> None:
             found = await w.health("unhealthy")
             assert "Secret default/east-credentials not found" in found.status.message
             assert w.condition(found, "Reachable").reason == "CredentialsUnavailable"
-            await w.secret("east", **{"ca.crt": "x"})
+            await w.secret("east", username="x")
             await w.until(lambda: _says(w, "has no key 'token'"))
             patch = {"stringData": {"token": "token-of-the-test"}}
             await w.client.resource(KubeSecret.KIND.gvr).patch(

@@ -98,6 +98,30 @@ async def _run_hub() -> AsyncIterator[Client]:
         await history.aclose()
 
 
+async def test_a_certificate_authority_that_is_not_pem_names_the_key_of_the_secret() -> None:
+    async with _run_hub() as client:
+        secret = {"token": "t", "ca.crt": "garbage"}
+        made = build_connection("east", "https://127.0.0.1:1", secret)
+        await definitions.apply(client.raw, made)
+        found = await _reach(client, "east", "CredentialsUnavailable")
+        assert found.status.message == (
+            "the key 'ca.crt' of Secret default/east-credentials: the certificate authority is "
+            "not PEM"
+        )
+        assert find(found.status.conditions, "TLSVerified") is None
+
+
+async def test_a_token_of_two_words_is_refused_in_a_message_without_gaps() -> None:
+    async with _run_hub() as client:
+        made = build_connection("east", "https://127.0.0.1:1", {"token": "two words"})
+        await definitions.apply(client.raw, made)
+        found = await _reach(client, "east", "CredentialsUnavailable")
+        assert found.status.message == (
+            "the key 'token' of Secret default/east-credentials contains a space or a control "
+            "character"
+        )
+
+
 async def test_a_host_that_cannot_be_a_name_is_reported() -> None:
     async with _run_hub() as client:
         made = build_connection("east", "https://a..b:1", {"token": "t"})

@@ -49,7 +49,7 @@ def test_a_token_is_read_with_and_without_an_authority() -> None:
     ("values", "spec", "text"),
     [
         ({}, {}, "no key 'token'"),
-        ({"token": b"two words"}, {}, "not a bearer token"),
+        ({"token": b"two words"}, {}, "contains a space or a control character"),
         ({"kubeconfig": b"{"}, {}, "not YAML"),
         ({"kubeconfig": b"[]"}, {}, "not a mapping"),
         ({"kubeconfig": b"clusters: [{name: a, cluster: x}]"}, {}, "no mapping"),
