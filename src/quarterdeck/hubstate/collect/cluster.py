@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from quarterdeck.client.client import Client
-from quarterdeck.client.errors import ClientError
+from quarterdeck.client.errors import ClientError, InvalidResponse
 from quarterdeck.hubstate.collect.collected import Collected, CollectionRequest
 from quarterdeck.hubstate.collect.kinds import (
     CLUSTER_OPERATORS,
@@ -53,8 +53,19 @@ Document = dict[str, Any]
 
 
 async def ping(client: Client) -> None:
-    """Test the connection by listing one namespace, which every reader may do."""
-    await client.raw.list(ResourcePath(*NAMESPACES), ListOptions(limit=1))
+    """Test the connection by listing one namespace, which every reader may do.
+
+    Raises:
+        InvalidResponse: if the server has no namespaces, so it is not an API server.
+        ApiError, ClientError: if the request fails.
+    """
+    try:
+        await client.raw.list(ResourcePath(*NAMESPACES), ListOptions(limit=1))
+    except NotFound as error:
+        raise InvalidResponse(
+            f"{client.config.server} does not have /api/v1/namespaces (HTTP 404), so it is not a "
+            "Kubernetes API server; check the address"
+        ) from error
 
 
 class ClusterCollector:

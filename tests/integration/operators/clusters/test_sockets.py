@@ -122,6 +122,18 @@ async def test_a_token_of_two_words_is_refused_in_a_message_without_gaps() -> No
         )
 
 
+async def test_a_server_without_namespaces_is_a_bad_answer_that_names_the_address() -> None:
+    async def answer(_: http.Request) -> http.Response:
+        return http.Response(404, [], b'{"error":"no such page"}')
+
+    async with http.Server(answer) as web, _run_hub() as client:
+        url = (await web.listen("127.0.0.1", 0)).url
+        await definitions.apply(client.raw, build_connection("east", url, {"token": "t"}))
+        found = await _reach(client, "east", "BadAnswer")
+        assert found.status.message.startswith(f"{url} does not have /api/v1/namespaces")
+        assert found.status.message.endswith("check the address")
+
+
 async def test_a_host_that_cannot_be_a_name_is_reported() -> None:
     async with _run_hub() as client:
         made = build_connection("east", "https://a..b:1", {"token": "t"})
