@@ -60,6 +60,28 @@ def test_who_may_not_see_ends_with_a_failure(hub: Path, capsys: pytest.CaptureFi
     assert "ann -> west: deny" in capsys.readouterr().out
 
 
+def test_a_policy_that_is_ignored_because_it_is_invalid_is_listed_with_the_reason(
+    hub: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = yaml.load(POLICY.read_text())
+    broken["metadata"]["name"] = "broken"
+    broken["spec"]["identity"]["subjects"] = {"users": ["carol"]}
+    broken["spec"]["scope"]["clusters"]["rules"] = [{"selector": {"matchPattern": "(("}}]
+
+    async def apply() -> None:
+        async with Client(load_config(hub)) as client:
+            await definitions.apply(client.raw, [broken])
+
+    asyncio.run(apply())
+    assert explain(hub, "carol", "east") == 1
+    shown = capsys.readouterr().out
+    assert "every policy that names carol is invalid and ignored" in shown
+    assert "default/broken" in shown
+    assert "the policy is invalid and ignored: error parsing regexp: missing closing )" in shown
+    assert explain(hub, "bob", "east") == 1
+    assert "no policy names bob" in capsys.readouterr().out
+
+
 def test_names_that_the_hub_does_not_know_are_warned_of(
     hub: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,7 +7,7 @@ import msgspec
 from quarterdeck.inventory.access.filters import TypeFilter
 from quarterdeck.inventory.access.principal import MASTERS
 from quarterdeck.inventory.access.program import PolicyDecision, PolicyProgram, Verdict
-from quarterdeck.inventory.access.viewer import Decision, Viewer
+from quarterdeck.inventory.access.viewer import BrokenPolicy, Decision, Viewer
 from quarterdeck.inventory.policy import BUILT_IN_TYPES
 
 
@@ -72,6 +72,8 @@ def _explain_cluster(viewer: Viewer, policy: str, cluster: str) -> str:
         return f"members of {MASTERS} may see everything"
     if policy:
         return f"{policy} decides about cluster {cluster}"
+    if not viewer.policies and viewer.broken:
+        return f"every policy that names {viewer.principal.username} is invalid and ignored"
     if not viewer.policies:
         return f"no policy names {viewer.principal.username} or a group of theirs"
     return f"no policy of {viewer.principal.username} selects cluster {cluster}"
@@ -86,7 +88,7 @@ def _explain_steps(
         decides = decision.verdict.decides and not is_decided
         found.append(_explain_policy(viewer, program, decision, type_=type_, decides=decides))
         is_decided = is_decided or decides
-    return found
+    return found + [_explain_broken(viewer, each) for each in viewer.broken]
 
 
 def _explain_policy(
@@ -101,6 +103,18 @@ def _explain_policy(
         result=_describe(decision, type_),
         decides=decides,
         rule=rule.index if rule is not None else None,
+    )
+
+
+def _explain_broken(viewer: Viewer, broken: BrokenPolicy) -> Step:
+    policy = broken.policy
+    return Step(
+        policy=f"{policy.namespace}/{policy.policy_name}",
+        source=broken.subjects.find(viewer.principal),
+        priority=policy.priority,
+        effect=policy.effect,
+        result=f"the policy is invalid and ignored: {broken.problem}",
+        decides=False,
     )
 
 

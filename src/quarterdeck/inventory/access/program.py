@@ -74,6 +74,23 @@ class RuleProgram:
         return bool(wanted) and all(labels.get(name) == text for name, text in wanted.items())
 
 
+class Subjects:
+    """The users, service accounts and groups that a policy names."""
+
+    def __init__(self, policy: CompiledPolicy) -> None:
+        self._users = frozenset(policy.users)
+        self._names = frozenset((*policy.users, *policy.service_accounts))
+        self._groups = frozenset(policy.groups)
+
+    def find(self, principal: Principal) -> str:
+        """How the policy matches a principal: `user` or `group:g`; empty if it does not."""
+        if principal.username in self._names or (
+            principal.email and principal.email in self._users
+        ):
+            return "user"
+        return next((f"group:{each}" for each in principal.groups if each in self._groups), "")
+
+
 class PolicyDecision(NamedTuple):
     """The decision of a policy about a cluster, and the rule that made it."""
 
@@ -92,8 +109,7 @@ class PolicyProgram:
     def __init__(self, policy: CompiledPolicy) -> None:
         self.policy = policy
         self.rules = [RuleProgram(index, each) for index, each in enumerate(policy.cluster_rules)]
-        self._names = frozenset((*policy.users, *policy.service_accounts))
-        self._groups = frozenset(policy.groups)
+        self._subjects = Subjects(policy)
         self._start = rfc3339.parse(policy.not_before) if policy.not_before else None
         self._end = rfc3339.parse(policy.not_after) if policy.not_after else None
 
@@ -110,11 +126,7 @@ class PolicyProgram:
 
     def find_subject(self, principal: Principal) -> str:
         """How the policy matches a principal: `user` or `group:g`; empty if it does not."""
-        if principal.username in self._names or (
-            principal.email and principal.email in self.policy.users
-        ):
-            return "user"
-        return next((f"group:{each}" for each in principal.groups if each in self._groups), "")
+        return self._subjects.find(principal)
 
     def decide(self, name: str, labels: Mapping[str, str], now: datetime) -> PolicyDecision:
         """Decide on a cluster by the first rule that selects it, else by the default."""

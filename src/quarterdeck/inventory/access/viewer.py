@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from quarterdeck.inventory.access.filters import HIDDEN, OPEN, TypeFilter
 from quarterdeck.inventory.access.principal import MASTERS, Principal
-from quarterdeck.inventory.access.program import PolicyProgram, RuleProgram
+from quarterdeck.inventory.access.program import PolicyProgram, RuleProgram, Subjects
 from quarterdeck.inventory.policy import CompiledPolicy
 from quarterdeck.kit.patterns import PatternError
 from quarterdeck.kit.rfc3339 import TimeError
@@ -54,6 +54,14 @@ class CustomAccess(NamedTuple):
     """Whether the viewer may see metrics of the cluster."""
 
 
+class BrokenPolicy(NamedTuple):
+    """A policy that is ignored because a pattern or a time of it is invalid."""
+
+    policy: CompiledPolicy
+    subjects: Subjects
+    problem: str
+
+
 _DENIED = ClusterAccess("deny")
 
 
@@ -61,12 +69,19 @@ class Viewer:
     """The policies of one principal at one time."""
 
     def __init__(
-        self, principal: Principal, policies: Iterable[PolicyProgram], now: datetime
+        self,
+        principal: Principal,
+        policies: Iterable[PolicyProgram],
+        now: datetime,
+        *,
+        broken: Iterable["BrokenPolicy"] = (),
     ) -> None:
         self.principal = principal
         self.policies = tuple(policies)
         """The policies that match the principal, in the order in which they are evaluated."""
         self.now = now
+        self.broken = tuple(broken)
+        """Invalid policies that name the principal; they decide nothing."""
 
     def decide_cluster(self, name: str, labels: Mapping[str, str]) -> ClusterAccess:
         """What may be seen of a cluster."""
@@ -116,12 +131,14 @@ class PolicySet:
     def __init__(self, policies: Iterable[CompiledPolicy]) -> None:
         self.broken: dict[str, str] = {}
         """Invalid policies by `namespace/name`, and why they are invalid."""
+        self._broken: list[BrokenPolicy] = []
         found = []
         for each in policies:
             try:
                 found.append(PolicyProgram(each))
             except (PatternError, TimeError) as error:
                 self.broken[f"{each.namespace}/{each.policy_name}"] = str(error)
+                self._broken.append(BrokenPolicy(each, Subjects(each), str(error)))
         self.programs = sorted(found, key=lambda each: each.order)
 
     def build_viewer(
@@ -129,4 +146,5 @@ class PolicySet:
     ) -> Viewer:
         """The viewer of a principal at a time, with the first `limit` policies that match it."""
         own = (each for each in self.programs if each.find_subject(principal))
-        return Viewer(principal, itertools.islice(own, limit), now)
+        broken = (each for each in self._broken if each.subjects.find(principal))
+        return Viewer(principal, itertools.islice(own, limit), now, broken=broken)
