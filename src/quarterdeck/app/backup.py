@@ -10,6 +10,9 @@ from quarterdeck.storage.sqlite.backup import Report
 
 __all__ = ["Report", "restore", "snapshot", "verify"]
 
+_NAMESPACES = "namespaces"
+"""A resource of which every API server has objects, from its first start on."""
+
 
 def snapshot(data_dir: Path, target: Path) -> Report:
     """Copy the database to a new file; the server may run.
@@ -27,10 +30,11 @@ def restore(data_dir: Path, source: Path) -> Report:
     """Replace the database by a snapshot; the server must not run.
 
     Raises:
-        StartError: if the server runs, or the snapshot is damaged.
+        StartError: if the server runs, or the snapshot is damaged or not one of an API server:
+            hub.db and history.db in the data folder have the same format.
     """
     try:
-        return backup.restore(source, data_dir / DATABASE)
+        return backup.restore(source, data_dir / DATABASE, requires=_NAMESPACES)
     except StorageError as error:
         raise StartError(str(error)) from error
 

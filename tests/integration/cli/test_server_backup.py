@@ -9,13 +9,17 @@ import pytest
 
 from quarterdeck.app.cluster import DATABASE
 from quarterdeck.cli.main import run
+from quarterdeck.hubstate.embedded.history import open_history
+from quarterdeck.hubstate.embedded.state import open_embedded
+from quarterdeck.kit.clock import SystemClock
 from quarterdeck.storage import StoreKey, open_sqlite
 from quarterdeck.storage.sqlite.mark import encode_mark
 
 
 async def fill(database: Path) -> None:
     store = open_sqlite(database)
-    for number in range(5):
+    await store.put(StoreKey("namespaces", "", "default"), lambda r: b'{"rv":%d}' % r)
+    for number in range(1, 5):
         await store.put(StoreKey("pods", "default", f"p{number}"), lambda r: b'{"rv":%d}' % r)
     await store.close()
 
@@ -45,6 +49,24 @@ def test_damage_is_named_and_fails(data_dir: Path, capsys: pytest.CaptureFixture
     database.write_bytes(database.read_bytes().replace(b'{"rv":3}', b'{"rv":8}'))
     assert run(["server", "verify", "--data-dir", str(data_dir)]) == 1
     assert "revision 3 of pods/default/p1: wrong checksum" in capsys.readouterr().err
+
+
+def test_a_database_of_the_hub_is_not_restored_over_the_objects(
+    data_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def keep() -> None:
+        state = open_embedded(data_dir / "hub.db", clock=SystemClock())
+        await state.aclose()
+        history = open_history(data_dir / "history.db", clock=SystemClock())
+        await history.aclose()
+
+    asyncio.run(keep())
+    before = (data_dir / DATABASE).read_bytes()
+    for name in ("hub.db", "history.db"):
+        source = str(data_dir / name)
+        assert run(["server", "restore", source, "--data-dir", str(data_dir)]) == 2
+        assert f"{name}: it has no namespaces" in capsys.readouterr().err
+    assert (data_dir / DATABASE).read_bytes() == before
 
 
 def test_nothing_to_verify_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

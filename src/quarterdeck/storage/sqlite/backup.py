@@ -28,6 +28,8 @@ class Report(NamedTuple):
     objects: int
     problems: str
     """What is wrong, in one line; empty if every acknowledged write is there."""
+    resources: tuple[str, ...] = ()
+    """The resources that have objects."""
 
 
 class _Sealed(Cipher):
@@ -53,8 +55,10 @@ def verify(path: Path) -> Report:
         _check_pages(path)
         loaded = load(path, None, keep=0, cipher=_Sealed({}, []))
     state = loaded.state.snapshot(loaded.revision)
-    objects = sum(state.count(name) for name in state.resources())
-    return Report(loaded.revision, loaded.compacted, objects, find_problems(loaded, mark))
+    resources = tuple(state.resources())
+    objects = sum(state.count(name) for name in resources)
+    problems = find_problems(loaded, mark)
+    return Report(loaded.revision, loaded.compacted, objects, problems, resources)
 
 
 def snapshot(path: Path, target: Path) -> Report:
@@ -88,8 +92,10 @@ def snapshot(path: Path, target: Path) -> Report:
     return report
 
 
-def restore(source: Path, path: Path) -> Report:
+def restore(source: Path, path: Path, *, requires: str = "") -> Report:
     """Replace a database that no server uses by a snapshot.
+
+    With `requires`, a snapshot without an object of this resource is refused.
 
     The replaced database is kept under a name that ends in `.replaced`. Revisions continue above
     every one that was acknowledged before, so that clients with older watches have to list again.
@@ -101,6 +107,11 @@ def restore(source: Path, path: Path) -> Report:
     report = verify(source)
     if report.problems:
         raise Damaged(f"cannot restore {source}: it is damaged: {report.problems}")
+    if requires and requires not in report.resources:
+        raise Damaged(
+            f"cannot restore {source}: it has no {requires}, so another program made it; "
+            "give a file of `quarterdeck server snapshot`"
+        )
     with translate_open_errors(path):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = LockFile(path.with_name(f"{path.name}.lock"))
