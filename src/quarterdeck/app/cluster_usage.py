@@ -11,7 +11,12 @@ from quarterdeck.client.errors import ClientError
 from quarterdeck.hubstate.collect.cluster import ClusterCollector
 from quarterdeck.hubstate.collect.collected import Collected, CollectionRequest
 from quarterdeck.kit.clock import SystemClock
-from quarterdeck.operators.clusters.credentials import Limits, build_config, find_secret_key
+from quarterdeck.operators.clusters.credentials import (
+    Limits,
+    build_config,
+    check_certificates,
+    find_secret_key,
+)
 from quarterdeck.operators.clusters.failures import CredentialsUnavailable, describe
 from quarterdeck.wire.status import ApiError, NotFound
 
@@ -80,6 +85,7 @@ async def _collect(hub: Client, connection: ClusterConnection, timeout_s: float)
     config = build_config(
         connection, values, origin=f"Secret {key}", limits=Limits(timeout_s=timeout_s)
     )
+    check_certificates(config, values, origin=f"Secret {key}")
     async with Client(config) as client:
         collector = ClusterCollector(client, clock=SystemClock())
         wanted = CollectionRequest(endpoint=config.server, limits=None, scans_operators=False)

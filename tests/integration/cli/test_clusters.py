@@ -4,13 +4,14 @@ import asyncio
 import base64
 import subprocess
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from quarterdeck.apis.clusterpulse.v1alpha1 import KINDS, ClusterConnection
 from quarterdeck.apis.core.config import Secret
-from quarterdeck.app import definitions
+from quarterdeck.app import certificates, definitions
 from quarterdeck.app.connection_manifests import build_connection
 from quarterdeck.app.enrollment import Credentials, Enrollment, build_rules, enroll
 from quarterdeck.cli.main import run
@@ -159,6 +160,22 @@ def test_a_cluster_that_is_gone_is_named_in_plain_words(
     assert "Connect call" not in output
 
 
+def test_a_cluster_without_a_usable_authority_names_the_key_of_its_secret(
+    kubeconfig: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _prepare(kubeconfig, kubeconfig)
+    secret = {"token": "none", "ca.crt": "garbage"}
+    manifests = build_connection("odd", "https://127.0.0.1:1", secret)
+
+    async def connect() -> None:
+        async with Client(load_config(kubeconfig)) as client:
+            await definitions.apply(client.raw, manifests)
+
+    asyncio.run(connect())
+    assert run(["clusters", "top", "--kubeconfig", str(kubeconfig)]) == 0
+    assert "odd: the key 'ca.crt' of Secret default/odd-credentials: " in capsys.readouterr().out
+
+
 def test_a_cluster_can_be_added_in_push_mode(
     kubeconfig: Path, spoke: BackgroundCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -208,8 +225,7 @@ def test_join_prints_what_runs_a_collector(
             await definitions.apply(client.raw, manifests)
 
     asyncio.run(connect())
-    authority = tmp_path / "ca.crt"
-    authority.write_text("PEM")
+    authority = certificates.ensure(tmp_path, datetime.now(UTC)).certificate("authority")
     joining = ["clusters", "join", "spoke", "--ingester-address", "hub:9443"]
     hub = ["--kubeconfig", str(kubeconfig)]
     assert run([*joining, *hub]) == 2
@@ -231,6 +247,26 @@ def test_join_prints_what_runs_a_collector(
     assert connection.metadata.annotations[TOKEN_HASH] == hash_token("spoke", token)
     assert run(["clusters", "join", "nobody", *given, *hub]) != 0
     assert "nobody" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (None, "cannot read {} (--ca-file): No such file or directory\n"),
+        (b"no certificate", "{} (--ca-file) has no certificates in PEM\n"),
+        (b"\xa3\xff", "{} (--ca-file) has no certificates in PEM\n"),
+    ],
+)
+def test_join_refuses_a_file_without_certificates_before_it_replaces_the_token(
+    content: bytes | None, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    authority = tmp_path / "ca.crt"
+    if content is not None:
+        authority.write_bytes(content)
+    joining = ["clusters", "join", "spoke", "--ingester-address", "hub:9443", "--image", "c:1"]
+    unused = ["--kubeconfig", str(tmp_path / "unused")]
+    assert run([*joining, "--ca-file", str(authority), *unused]) == 2
+    assert capsys.readouterr().err.endswith(text.format(authority))
 
 
 def test_nothing_to_list_says_what_to_do(

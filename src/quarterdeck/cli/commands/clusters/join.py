@@ -87,7 +87,17 @@ COMMAND = Command(join)
 
 
 def _read_authority(path: str) -> str:
+    """The certificates of a file; a collector with others would never connect."""
+    if not path:
+        return ""
+    import ssl
+
     try:
-        return Path(path).expanduser().read_text(encoding="ascii") if path else ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"cannot read --ca-file {path}: {error}", REFUSED) from error
+        found = Path(path).expanduser().read_text(encoding="ascii")
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=found)
+    except (ssl.SSLError, ValueError) as error:
+        raise CommandError(f"{path} (--ca-file) has no certificates in PEM", REFUSED) from error
+    except OSError as error:
+        cause = error.strerror or str(error)
+        raise CommandError(f"cannot read {path} (--ca-file): {cause}", REFUSED) from error
+    return found
