@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from quarterdeck.kit.http.origin import parse_origin
+from quarterdeck.kit.http.origin import parse_origin, split_url
 
 
 def find_endpoint_problem(url: str) -> str:
@@ -33,5 +33,12 @@ def find_path_problem(paths: Sequence[str]) -> str:
             return (
                 f"spec.healthCheckPaths[{number}] {path!r} is a URL; "
                 "write a path on the registry, such as /v2/"
+            )
+        try:
+            split_url(f"http://registry/{path}")
+        except ValueError:
+            return (
+                f"spec.healthCheckPaths[{number}] {path!r} has characters that must be "
+                "percent-escaped"
             )
     return ""

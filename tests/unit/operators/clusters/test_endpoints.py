@@ -43,6 +43,10 @@ def test_health_check_path_is_on_the_registry() -> None:
     assert find_path_problem(("/v2/", "healthz")) == ""
     assert "spec.healthCheckPaths[1] 'http://x/'" in find_path_problem(("/v2/", "http://x/"))
     assert "spec.healthCheckPaths[0] '//x/'" in find_path_problem(("//x/",))
+    for path in ("/a b", "/ü", "/a\n"):
+        assert find_path_problem(("/v2/", path)) == (
+            f"spec.healthCheckPaths[1] {path!r} has characters that must be percent-escaped"
+        )
 
 
 def _docker_config(**entries: dict[str, str]) -> dict[str, bytes]:
