@@ -20,7 +20,6 @@ from quarterdeck.inventory.health import Observation, Verdict, assess_health
 from quarterdeck.kit import rfc3339
 from quarterdeck.kit.breaker import CircuitOpen, State
 from quarterdeck.kit.deadline import run_within
-from quarterdeck.meta.conditions import FALSE
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.clusters import collector, plan, report
 from quarterdeck.operators.clusters.alerts import Alerts
@@ -33,14 +32,13 @@ from quarterdeck.operators.clusters.failures import (
     find_reason,
 )
 from quarterdeck.operators.clusters.hub import PUSH, Hub, Seen, StoreProblem
+from quarterdeck.operators.clusters.namesakes import ensure_only_one, has_rival
 from quarterdeck.operators.clusters.options import build_namespace_predicate
 from quarterdeck.operators.clusters.pool import ClusterAccess
 from quarterdeck.operators.clusters.visit_store import VisitStore, build_ttls
-from quarterdeck.runtime import Context, RequeueAfter, Stalled, Waiting
+from quarterdeck.runtime import Context, RequeueAfter, Waiting
 from quarterdeck.wire.status import ApiError
 
-BY_NAME = "cluster-name"
-"""Index of ClusterConnections by name: names of clusters are unique in the store."""
 _SLOW_S = 5.0
 _RETRY_DELETION_S = 10.0
 
@@ -61,7 +59,7 @@ class Clusters:
 
     async def reconcile(self, connection: ClusterConnection, ctx: ClusterContext) -> RequeueAfter:
         """Read the cluster, store the result, and set its health in the status."""
-        await self._ensure_only_one(connection, ctx)
+        await ensure_only_one(connection, ctx)
         uid = connection.metadata.uid
         self._uids[connection.key] = uid
         seen = self._hub.seen.setdefault(uid, Seen(name=connection.metadata.name))
@@ -89,7 +87,7 @@ class Clusters:
     async def delete(self, connection: ClusterConnection, ctx: ClusterContext) -> None:
         """The finalizer: remove every key of the cluster, and its client."""
         name, uid = connection.metadata.name, connection.metadata.uid
-        if uid in self._hub.seen or not await self._has_rival(connection, ctx):
+        if uid in self._hub.seen or not await has_rival(connection, ctx):
             try:
                 found = await self._hub.state.list_keys(f"cluster:{name}:")
                 await self._hub.state.commit(
@@ -111,22 +109,6 @@ class Clusters:
         await self._hub.pool.remove(uid)
 
     # --- the steps
-
-    async def _ensure_only_one(self, connection: ClusterConnection, ctx: ClusterContext) -> None:
-        if await self._has_rival(connection, ctx):
-            raise Stalled(
-                Reason.NAME_CONFLICT,
-                f"the name {connection.metadata.name!r} is already used by an older "
-                "ClusterConnection in another namespace: choose another name, names of clusters "
-                "must be unique on a hub",
-            )
-
-    async def _has_rival(self, connection: ClusterConnection, ctx: ClusterContext) -> bool:
-        def age(each: ClusterConnection) -> tuple[str, str]:
-            return each.metadata.creation_timestamp or "", each.metadata.uid
-
-        others = await ctx.list(ClusterConnection, index=(BY_NAME, connection.metadata.name))
-        return any(each.key != connection.key and age(each) < age(connection) for each in others)
 
     async def _visit(
         self, connection: ClusterConnection, seen: Seen, ctx: ClusterContext
@@ -277,10 +259,3 @@ class Clusters:
         if seen.due_at is not None:
             self._hub.metrics.observe_lag(self._hub.clock.monotonic() - seen.due_at)
             seen.due_at = None
-
-
-def report_error(ctx: ClusterContext, error: Exception) -> None:
-    """Report why a visit could not begin."""
-    if isinstance(error, Stalled | Waiting):
-        ctx.status.set(phase="Error", message=error.message)
-        ctx.status.set_condition("Ready", FALSE, error.reason, error.message)

@@ -21,10 +21,10 @@ from quarterdeck.hubstate.ports import History, StateStore
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.meta.identity import Key
-from quarterdeck.operators.clusters import cluster_connection, source_report
+from quarterdeck.operators.clusters import source_report
 from quarterdeck.operators.clusters.arrivals import enqueue_pushed
 from quarterdeck.operators.clusters.authority import AuthorityMap, build_scope
-from quarterdeck.operators.clusters.cluster_connection import BY_NAME, Clusters
+from quarterdeck.operators.clusters.cluster_connection import Clusters
 from quarterdeck.operators.clusters.conditions import (
     CLUSTER_TYPES,
     READY,
@@ -38,6 +38,11 @@ from quarterdeck.operators.clusters.hub import PUSH, Hub
 from quarterdeck.operators.clusters.metric_source import Sources
 from quarterdeck.operators.clusters.metrics import HubMetrics
 from quarterdeck.operators.clusters.monitor_access_policy import Policies
+from quarterdeck.operators.clusters.namesakes import (
+    BY_NAME,
+    map_to_namesakes,
+    report_error,
+)
 from quarterdeck.operators.clusters.options import HubOptions
 from quarterdeck.operators.clusters.pool import ClientPool, MakeClient
 from quarterdeck.operators.clusters.ports import Registry
@@ -156,7 +161,7 @@ def build_cluster_controller(hub: Hub) -> Controller[ClusterConnection]:
         for_=ClusterConnection,
         watches=(
             Watch(SecretHead, map_secret_to_clusters),
-            Watch(ClusterConnection, map_connection_to_namesakes, predicates=(generation_changed,)),
+            Watch(ClusterConnection, map_to_namesakes, predicates=(generation_changed,)),
             Watch(AuthorityMap, list_pushed_clusters),
             Watch(MetricSource, list_pushed_clusters, predicates=(generation_changed,)),
             Watch(ClusterConnection, hub.note_push, predicates=(generation_changed,)),
@@ -170,7 +175,7 @@ def build_cluster_controller(hub: Hub) -> Controller[ClusterConnection]:
         finalizers=(Finalizer(FINALIZER, clusters.delete),),
         sources=(functools.partial(enqueue_pushed, hub),),
         on_deleted=clusters.forget,
-        on_error=cluster_connection.report_error,
+        on_error=report_error,
         ready=None,
         conditions=CLUSTER_TYPES,
         needs_leader_election=not hub.is_shared,
@@ -186,9 +191,18 @@ def build_registry_controller(hub: Hub, registry: Registry) -> Controller[Regist
     return Controller(
         reconcile=registries.reconcile,
         for_=RegistryConnection,
-        watches=(Watch(SecretHead, map_secret_to_registries),),
-        indexes={RegistryConnection: {BY_SECRET: lambda each: (str(find_secret_key(each) or ""),)}},
+        watches=(
+            Watch(SecretHead, map_secret_to_registries),
+            Watch(RegistryConnection, map_to_namesakes, predicates=(generation_changed,)),
+        ),
+        indexes={
+            RegistryConnection: {
+                BY_NAME: lambda each: (each.metadata.name,),
+                BY_SECRET: lambda each: (str(find_secret_key(each) or ""),),
+            }
+        },
         finalizers=(Finalizer(FINALIZER, registries.delete),),
+        on_error=report_error,
         ready=None,
         conditions=REGISTRY_TYPES,
         needs_leader_election=not hub.is_shared,
@@ -240,13 +254,6 @@ def map_secret_to_clusters(head: SecretHead, lister: Lister) -> Iterable[Key]:
     """Map a Secret to the connections whose credentials it has."""
     for each in lister.list(ClusterConnection, index=(BY_SECRET, str(head.key))):
         yield each.key
-
-
-def map_connection_to_namesakes(connection: ClusterConnection, lister: Lister) -> Iterable[Key]:
-    """Map a connection to the others of its name: the next one gets the name when it is gone."""
-    for each in lister.list(ClusterConnection, index=(BY_NAME, connection.metadata.name)):
-        if each.key != connection.key:
-            yield each.key
 
 
 def list_pushed_clusters(_: AuthorityMap | MetricSource, lister: Lister) -> Iterable[Key]:

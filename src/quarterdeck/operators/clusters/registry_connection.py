@@ -23,6 +23,7 @@ from quarterdeck.operators.clusters.conditions import READY, Reason
 from quarterdeck.operators.clusters.credentials import AUTHORITY, find_secret_key
 from quarterdeck.operators.clusters.endpoints import find_endpoint_problem, find_path_problem
 from quarterdeck.operators.clusters.hub import Hub
+from quarterdeck.operators.clusters.namesakes import ensure_only_one, has_rival
 from quarterdeck.operators.clusters.ports import (
     Registry,
     RegistryAddress,
@@ -54,6 +55,7 @@ class Registries:
 
     async def reconcile(self, connection: RegistryConnection, ctx: RegistryContext) -> RequeueAfter:
         """Check the registry, store the result, and set its health in the status."""
+        await ensure_only_one(connection, ctx)
         monitoring = connection.spec.monitoring
         interval_s = plan.get_interval(monitoring.interval, 60)
         address, note = await self._resolve_address(connection, ctx)
@@ -77,7 +79,9 @@ class Registries:
         return RequeueAfter(float(interval_s) if facts.available else min(interval_s, _ERROR_S))
 
     async def delete(self, connection: RegistryConnection, ctx: RegistryContext) -> None:
-        """The finalizer: remove every key of the registry."""
+        """The finalizer: remove every key of the registry, unless they are of another one."""
+        if await has_rival(connection, ctx):
+            return
         name = connection.metadata.name
         try:
             found = await self._hub.state.list_keys(f"registry:{name}:")

@@ -197,12 +197,12 @@ class World(VirtualTime):
         listed = await self.client.resource(EVENTS).list("default")
         return [str(item["reason"]) for item in listed]
 
-    async def gone(self, kind: Any, name: str) -> None:
+    async def gone(self, kind: Any, name: str, namespace: str = "default") -> None:
         """Wait until an object is gone."""
 
         async def holds() -> bool:
             try:
-                await self.client.get(kind, name, "default")
+                await self.client.get(kind, name, namespace)
             except NotFound:
                 return True
             return False

@@ -8,9 +8,11 @@ import msgspec
 import pytest
 
 from quarterdeck.apis.clusterpulse.v1alpha1 import RegistryConnection
+from quarterdeck.apis.core.config import Namespace
 from quarterdeck.apis.core.config import Secret as KubeSecret
 from quarterdeck.hubstate.registry_writes import RegistryFacts
 from quarterdeck.kit import rfc3339
+from quarterdeck.meta.conditions import find
 from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.operators.clusters.ports import RegistryAddress, RegistryCheck, RegistryReport
 
@@ -100,6 +102,37 @@ async def test_a_registry_that_is_not_well_says_why(
             assert text in found.status.message
             fake.facts, fake.is_authenticated = Fake().facts, True
             await _registry(w, "healthy")
+
+
+async def test_two_registries_of_one_name_do_not_mix(world: Make) -> None:
+    async with world() as w:
+        fake = Fake()
+        await _create(w)
+        await w.client.resource(Namespace.KIND.gvr).create(
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}}
+        )
+
+        async def has_reason(reason: str) -> bool:
+            found = await w.client.get(RegistryConnection, "hub", "other")
+            condition = find(found.status.conditions, "Ready")
+            return condition is not None and condition.reason == reason
+
+        async with w.operator(registry=fake):
+            await _registry(w, "healthy")
+            await w.advance(2)
+            spec = {"endpoint": "younger.example.com"}
+            await w.create("RegistryConnection", "hub", spec, namespace="other")
+            await w.until(lambda: has_reason("NameConflict"))
+            await w.client.delete(RegistryConnection, "hub", "other")
+            await w.gone(RegistryConnection, "hub", "other")
+            kept = await w.read("registry:hub:spec")
+            assert kept["endpoint"] == "registry.example.com/"
+            await w.create("RegistryConnection", "hub", spec, namespace="other")
+            await w.until(lambda: has_reason("NameConflict"))
+            await w.client.delete(RegistryConnection, "hub", "default")
+            await w.until(lambda: has_reason("Healthy"))
+            kept = await w.read("registry:hub:spec")
+            assert kept["endpoint"] == "younger.example.com"
 
 
 async def test_small_differences_do_not_write_the_status(world: Make) -> None:
