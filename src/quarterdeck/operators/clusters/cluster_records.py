@@ -3,6 +3,7 @@
 from quarterdeck.apis.clusterpulse.cluster_connection import ClusterConnection
 from quarterdeck.hubstate.cluster_writes import ClusterSpec
 from quarterdeck.operators.clusters import plan
+from quarterdeck.operators.clusters.endpoints import hide_credentials
 
 
 def get_display_name(connection: ClusterConnection) -> str:
@@ -15,7 +16,7 @@ def build_spec(connection: ClusterConnection, default_interval_s: int) -> Cluste
     reference, monitoring = connection.spec.credentials_ref, connection.spec.monitoring
     return ClusterSpec(
         display_name=get_display_name(connection),
-        endpoint=connection.spec.endpoint,
+        endpoint=hide_credentials(connection.spec.endpoint),
         credentials_ref={
             "name": reference.name,
             "namespace": reference.namespace or connection.metadata.namespace,

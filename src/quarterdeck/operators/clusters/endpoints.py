@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from quarterdeck.kit.http.origin import parse_origin, split_url
+from quarterdeck.kit.redaction import MASK
 
 
 def find_endpoint_problem(url: str) -> str:
@@ -24,6 +25,15 @@ def find_endpoint_problem(url: str) -> str:
     except ValueError as error:
         return f"spec.endpoint {url!r} is not valid: {error}; {advice}"
     return ""
+
+
+def hide_credentials(url: str) -> str:
+    """An endpoint as viewers of the hub may see it: without user name, password and query."""
+    scheme, separator, rest = url.rpartition("://")
+    rest = rest.partition("?")[0].partition("#")[0]
+    authority, slash, path = rest.partition("/")
+    user, at, host = authority.rpartition("@")
+    return f"{scheme}{separator}{MASK if user else ''}{at}{host}{slash}{path}"
 
 
 def find_path_problem(paths: Sequence[str]) -> str:

@@ -21,7 +21,11 @@ from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.operators.clusters import plan, report
 from quarterdeck.operators.clusters.conditions import READY, Reason
 from quarterdeck.operators.clusters.credentials import AUTHORITY, find_secret_key
-from quarterdeck.operators.clusters.endpoints import find_endpoint_problem, find_path_problem
+from quarterdeck.operators.clusters.endpoints import (
+    find_endpoint_problem,
+    find_path_problem,
+    hide_credentials,
+)
 from quarterdeck.operators.clusters.hub import Hub
 from quarterdeck.operators.clusters.namesakes import ensure_only_one, has_rival
 from quarterdeck.operators.clusters.ports import (
@@ -247,7 +251,7 @@ def build_spec(connection: RegistryConnection) -> RegistrySpec:
     reference = spec.credentials_ref
     return RegistrySpec(
         display_name=spec.display_name or connection.metadata.name,
-        endpoint=spec.endpoint,
+        endpoint=hide_credentials(spec.endpoint),
         type=spec.type,
         insecure=spec.insecure,
         skip_tls=spec.skip_tls_verify,

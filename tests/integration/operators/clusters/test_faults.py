@@ -173,6 +173,7 @@ async def test_wrong_endpoint_is_named_before_its_secret_is_read(
             assert w.condition(found, "Reachable").reason == "InvalidSpec"
             assert found.status.message.startswith("spec.endpoint ")
             assert "hunter2" not in found.status.message
+            assert "hunter2" not in str(await w.read("cluster:east:spec"))
             await w.secret("east")
             gvr, patch = found.KIND.gvr, {"spec": {"endpoint": "http://east"}}
             await w.client.resource(gvr).patch("east", patch, namespace="default")

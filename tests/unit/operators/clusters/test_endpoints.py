@@ -3,10 +3,16 @@
 import base64
 import json
 
+import msgspec
 import pytest
 
-from quarterdeck.operators.clusters.endpoints import find_endpoint_problem, find_path_problem
-from quarterdeck.operators.clusters.registry_connection import read_credentials
+from quarterdeck.apis.clusterpulse.v1alpha1 import RegistryConnection
+from quarterdeck.operators.clusters.endpoints import (
+    find_endpoint_problem,
+    find_path_problem,
+    hide_credentials,
+)
+from quarterdeck.operators.clusters.registry_connection import build_spec, read_credentials
 
 
 @pytest.mark.parametrize(
@@ -37,6 +43,33 @@ def test_problem_of_an_address_names_the_field(url: str, text: str) -> None:
     assert found.startswith("spec.endpoint ")
     assert text in found
     assert "hunter2" not in found
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://c:6443/path", "https://c:6443/path"),
+        ("registry.example.com/", "registry.example.com/"),
+        ("https://user:hunter2@c:6443", "https://***@c:6443"),
+        ("https://hunter2@c", "https://***@c"),
+        ("user:hunter2@registry.example.com", "***@registry.example.com"),
+        ("https://c/v2?token=hunter2#hunter2", "https://c/v2"),
+        ("https://c?token=hunter2", "https://c"),
+    ],
+)
+def test_viewers_of_the_hub_see_an_address_without_credentials(url: str, shown: str) -> None:
+    assert hide_credentials(url) == shown
+
+
+def test_password_of_a_registry_address_is_not_stored() -> None:
+    manifest = {
+        "apiVersion": "clusterpulse.io/v1alpha1",
+        "kind": "RegistryConnection",
+        "metadata": {"name": "r", "namespace": "default"},
+        "spec": {"endpoint": "https://user:hunter2@r", "displayName": "R"},
+    }
+    found = build_spec(msgspec.convert(manifest, RegistryConnection))
+    assert found.endpoint == "https://***@r"
 
 
 def test_health_check_path_is_on_the_registry() -> None:
