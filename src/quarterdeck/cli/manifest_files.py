@@ -93,13 +93,26 @@ def _list_objects(document: object, origin: str) -> Iterator[dict[str, Any]]:
             f"{origin}: expected a mapping with apiVersion, kind and metadata", REFUSED
         )
     if document.get("kind") == "List":
-        for item in document.get("items") or ():
+        items = document.get("items") or []
+        if not isinstance(items, list):
+            raise CommandError(f"{origin}: items must be a list, got {items!r}", REFUSED)
+        for item in items:
             yield from _list_objects(item, origin)
         return
-    for member in ("apiVersion", "kind"):
-        if not isinstance(document.get(member), str):
-            raise CommandError(f"{origin}: {member} is required", REFUSED)
     metadata = document.get("metadata")
-    if not isinstance(metadata, dict) or not metadata.get("name"):
-        raise CommandError(f"{origin}: metadata.name is required", REFUSED)
+    metadata = metadata if isinstance(metadata, dict) else {}
+    _check_text("apiVersion", document.get("apiVersion"), origin)
+    _check_text("kind", document.get("kind"), origin)
+    _check_text("metadata.name", metadata.get("name"), origin)
+    _check_text("metadata.namespace", metadata.get("namespace") or "default", origin)
     yield document
+
+
+def _check_text(member: str, value: object, origin: str) -> None:
+    """Check a member that the path of a request is made of."""
+    if value is None or value == "":
+        raise CommandError(f"{origin}: {member} is required", REFUSED)
+    if not isinstance(value, str):
+        raise CommandError(
+            f"{origin}: {member} must be a string, got {value!r}: write it in quotes", REFUSED
+        )

@@ -82,6 +82,26 @@ def test_objects_come_and_go(shell: Shell, files: str) -> None:
     assert shell("delete", "-f", files, "--ignore-not-found") == "configmap/two deleted\n"
 
 
+@pytest.mark.parametrize(
+    ("manifest", "text"),
+    [
+        ("{kind: ConfigMap, metadata: {name: 5}}", "metadata.name must be a string, got 5"),
+        ("{kind: ConfigMap, metadata: {name: a, namespace: 5}}", "metadata.namespace must be a"),
+        ("{kind: ConfigMap, metadata: {name: a, namespace: [b]}}", "metadata.namespace must be a"),
+        ("{kind: 7, metadata: {name: a}}", "kind must be a string, got 7: write it in quotes"),
+        ("{kind: ConfigMap, metadata: []}", "metadata.name is required"),
+        ("{kind: List, items: 5}", "items must be a list, got 5"),
+    ],
+)
+def test_a_manifest_with_a_member_of_another_type_is_refused_by_name(
+    shell: Shell, tmp_path: Path, manifest: str, text: str
+) -> None:
+    file = tmp_path / "odd.yaml"
+    file.write_text(f"{{apiVersion: v1, {manifest[1:]}\n")
+    for command in ("apply", "delete"):
+        assert f"odd.yaml, document 1: {text}" in shell(command, "-f", str(file), code=2)
+
+
 def test_names_are_shown_in_their_order_and_missing_ones_reported(shell: Shell, files: str) -> None:
     shell("apply", "-f", files)
     rows = shell("get", "cm", "two", "one").splitlines()
