@@ -62,11 +62,17 @@ def read_settings(environment: Mapping[str, str]) -> CollectorSettings:
     address = read.text("INGESTER_ADDRESS") or "ingester:9443"
     if problem := find_address_problem(address):
         raise InvalidSetting(f"INGESTER_ADDRESS {problem}")
+    token = read.text("COLLECTOR_TOKEN")
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise InvalidSetting(
+            "COLLECTOR_TOKEN has characters that no token has; copy it from the Secret that "
+            "`quarterdeck clusters join` printed"
+        )
     cycles = read.number("BUFFER_SIZE", 10)
     return CollectorSettings(
         cluster_name=name,
         ingester_address=address,
-        token=Secret(read.text("COLLECTOR_TOKEN")),
+        token=Secret(token),
         interval_s=read.seconds("COLLECT_INTERVAL", 30.0),
         buffer_cycles=cycles if cycles > 0 else 10,
         buffer_bytes=max(_MIB, read.number("BUFFER_MAX_BYTES", 64 * _MIB)),

@@ -38,8 +38,11 @@ async def open_tunnel(
         try:
             async with asyncio.timeout(_CONNECT_S):
                 far = await _connect(host, port, context, server_name=server_name)
-        except (OSError, TimeoutError) as error:  # ssl.SSLError is an OSError
-            _log.warning("cannot reach the hub", address=address, reason=str(error))
+        except (OSError, TimeoutError, UnicodeError) as error:  # ssl.SSLError is an OSError
+            reason = (
+                str(error.__cause__ or error) if isinstance(error, UnicodeError) else str(error)
+            )
+            _log.warning("cannot reach the hub", address=address, reason=reason)
             writer.close()
             return
         writers = {writer, far[1]}

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import ssl
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Protocol
@@ -155,17 +155,32 @@ async def _open_channel(settings: CollectorSettings, stack: contextlib.AsyncExit
 
 
 def _build_context(settings: CollectorSettings) -> ssl.SSLContext:
-    """Build the TLS context of the tunnel: it checks the chain, and the tunnel the name."""
-    try:
-        context = ssl.create_default_context(cafile=settings.tls_authority or None)
-        if settings.tls_certificate:
-            context.load_cert_chain(settings.tls_certificate, settings.tls_key or None)
-    except (OSError, ssl.SSLError) as error:
-        raise Disconnected(f"cannot read a TLS file: {error}") from error
+    """Build the TLS context of the tunnel: it checks the chain, and the tunnel the name.
+
+    Raises:
+        Disconnected: naming the variable of a file that cannot be used.
+    """
+    authority, certificate = settings.tls_authority, settings.tls_certificate
+    with _naming_file(authority, "INGESTER_TLS_CA", "has no certificates in PEM"):
+        context = ssl.create_default_context(cafile=authority or None)
+    with _naming_file(certificate, "INGESTER_TLS_CLIENT_CERT", "does not fit its key"):
+        if certificate:
+            context.load_cert_chain(certificate, settings.tls_key or None)
     context.check_hostname = False
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["h2"])
     return context
+
+
+@contextlib.contextmanager
+def _naming_file(path: str, variable: str, problem: str) -> Iterator[None]:
+    try:
+        yield
+    except ssl.SSLError as error:
+        raise Disconnected(f"{path} ({variable}) {problem}") from error
+    except OSError as error:
+        cause = error.strerror or str(error)
+        raise Disconnected(f"cannot read {path} ({variable}): {cause}") from error
 
 
 def _load_credentials(settings: CollectorSettings) -> Any:
@@ -174,6 +189,7 @@ def _load_credentials(settings: CollectorSettings) -> Any:
     def read(path: str) -> bytes | None:
         return Path(path).read_bytes() if path else None
 
+    _build_context(settings)  # gRPC does not report files that it cannot use
     try:
         return grpc.ssl_channel_credentials(
             read(settings.tls_authority), read(settings.tls_key), read(settings.tls_certificate)

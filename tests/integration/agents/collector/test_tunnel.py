@@ -6,6 +6,7 @@ import ssl
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ingester_hub import CLOCK, running_hub
@@ -57,6 +58,42 @@ async def test_the_handshake_names_the_host_and_the_certificate_has_the_other_na
         async with open_tunnel(address, trust, server_name="other.hub.svc") as target:
             assert await ask(target) == b""  # closed before anything was sent
     assert seen == ["localhost", "localhost"]
+
+
+async def test_a_tunnel_to_a_host_that_cannot_be_a_name_closes() -> None:
+    trust = ssl.create_default_context()
+    trust.check_hostname = False
+    async with asyncio.timeout(30), open_tunnel("a..b:1", trust, server_name=NAME) as target:
+        assert await ask(target) == b""
+
+
+@pytest.mark.parametrize("name", ["", NAME], ids=["direct", "tunnel"])
+async def test_a_file_that_a_collector_cannot_use_is_named_with_its_variable(
+    tmp_path: Path, name: str
+) -> None:
+    make_files(tmp_path)
+    (tmp_path / "garbage").write_text("garbage")
+
+    async def fail(**files: Path) -> str:
+        given: dict[str, Any] = {variable: str(path) for variable, path in files.items()}
+        settings = CollectorSettings(
+            cluster_name="east", ingester_address="127.0.0.1:1", tls_server_name=name, **given
+        )
+        with pytest.raises(Disconnected) as caught:
+            async with dial(settings, on_config=lambda _: None):
+                raise AssertionError("connected")
+        return str(caught.value)
+
+    garbage, missing = tmp_path / "garbage", tmp_path / "missing"
+    assert await fail(tls_authority=garbage) == (
+        f"{garbage} (INGESTER_TLS_CA) has no certificates in PEM"
+    )
+    assert await fail(tls_authority=missing) == (
+        f"cannot read {missing} (INGESTER_TLS_CA): No such file or directory"
+    )
+    authority = tmp_path / "ca.crt"
+    found = await fail(tls_authority=authority, tls_certificate=garbage, tls_key=garbage)
+    assert found == f"{garbage} (INGESTER_TLS_CLIENT_CERT) does not fit its key"
 
 
 async def ask(target: str) -> bytes:

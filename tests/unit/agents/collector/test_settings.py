@@ -26,11 +26,19 @@ def test_intervals_are_seconds_or_durations(text: str, seconds: float) -> None:
         ("INGESTER_ADDRESS", "https://hub.example.com:9443"),
         ("INGESTER_TLS_ENABLED", "maybe"),
         ("CLUSTER_NAME", ""),
+        ("COLLECTOR_TOKEN", "two words"),
+        ("COLLECTOR_TOKEN", "two\nlines"),
+        ("COLLECTOR_TOKEN", "törichte"),
     ],
 )
 def test_values_that_cannot_be_used_name_their_variable(name: str, text: str) -> None:
     with pytest.raises(InvalidSetting, match=name):
         read_settings({"CLUSTER_NAME": "east", name: text})
+
+
+def test_spaces_around_a_token_do_not_matter() -> None:
+    found = read_settings({"CLUSTER_NAME": "e", "COLLECTOR_TOKEN": " qdc_secret\n"})
+    assert found.token.reveal() == "qdc_secret"
 
 
 def test_the_token_is_not_shown() -> None:
