@@ -15,7 +15,7 @@ from quarterdeck.apis.clusterpulse.v1alpha1 import (
     RegistryConnection,
 )
 from quarterdeck.hubstate.embedded.history import open_history
-from quarterdeck.hubstate.embedded.state import open_embedded
+from quarterdeck.hubstate.embedded.state import EmbeddedState, open_embedded
 from quarterdeck.hubstate.history_writer import HistoryWriter
 from quarterdeck.hubstate.ports import History, StateStore
 from quarterdeck.kit.clock import SystemClock
@@ -35,6 +35,7 @@ from quarterdeck.operators.clusters.conditions import (
 from quarterdeck.operators.clusters.credentials import HEADS_ONLY, SecretHead, find_secret_key
 from quarterdeck.operators.clusters.drivers.registry import DockerRegistry
 from quarterdeck.operators.clusters.hub import PUSH, Hub
+from quarterdeck.operators.clusters.leftovers import remove_leftovers
 from quarterdeck.operators.clusters.metric_source import Sources
 from quarterdeck.operators.clusters.metrics import HubMetrics
 from quarterdeck.operators.clusters.monitor_access_policy import Policies
@@ -98,6 +99,8 @@ def register(
         async with contextlib.AsyncExitStack() as stack:
             stack.push_async_callback(hub.pool.aclose)
             stack.push_async_callback(hub.history.flush)
+            if isinstance(state, EmbeddedState) and not namespaces:
+                await remove_leftovers(state, manager.api, manager.clock)
             tasks = await stack.enter_async_context(Supervisor("hub"))
             tasks.spawn(hub.history.run(), name="history")
             tasks.spawn(sources.run(), name="collections")

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from quarterdeck.apis.clusterpulse.v1alpha1 import MonitorAccessPolicy
+from quarterdeck.hubstate import keys
 from quarterdeck.kit import rfc3339
 
 Make = Callable[[], AbstractAsyncContextManager[Any]]
@@ -162,3 +163,45 @@ async def test_a_policy_is_kept_with_indexes_and_deleted_with_them(world: Make) 
 
 async def _is_empty(w: Any, key: str) -> bool:
     return not await w.state.get_members(key)
+
+
+async def test_what_is_left_of_objects_that_are_gone_is_removed_at_the_start(world: Make) -> None:
+    """A restored API server has no finalizers to run, and the store is a file of its own."""
+    source = {
+        "source": {"apiVersion": "v1", "kind": "Node"},
+        "fields": [{"name": "label", "path": ".metadata.name"}],
+        "aggregations": [{"name": "total", "function": "count"}],
+        "rbac": {"resourceTypeName": "machine"},
+    }
+    async with world() as before:
+        await before.spoke("east")
+        await before.secret("east")
+        await before.connect("east")
+        await before.create("MonitorAccessPolicy", "p", _spec())
+        await before.create("MetricSource", "nodes", source)
+        await before.create("RegistryConnection", "hub", {"endpoint": "127.0.0.1:1"})
+        async with before.operator():
+            await before.health("healthy")
+            await _policy(before, "Active")
+
+            async def is_stored() -> bool:
+                return "default/nodes" in await before.state.get_members(keys.SOURCES) and bool(
+                    await before.state.get_members(keys.REGISTRIES)
+                )
+
+            await before.until(is_stored)
+        async with world() as after:  # an API server without any of these objects
+            await after.create("MonitorAccessPolicy", "other", _spec())
+            async with after.operator(state=before.state):
+
+                async def is_clean() -> bool:
+                    found = await before.state.get_members(keys.POLICIES)
+                    return bool(found == {keys.policy("default", "other")})
+
+                await after.until(is_clean)
+                left = await before.state.list_keys("")
+        assert not [each for each in left if each.startswith(("cluster:", "registry:"))]
+        for key in (keys.CLUSTERS, keys.REGISTRIES, keys.SOURCES, keys.sources_of_type("machine")):
+            assert not await before.state.get_members(key)
+        by_user = await before.state.get_members(keys.policies_of("user", "ann"))
+        assert keys.policy("default", "p") not in by_user
