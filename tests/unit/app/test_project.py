@@ -1,5 +1,6 @@
 """What a user's own module declares, and what is wrong with one that cannot be used."""
 
+import ast
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -84,6 +85,9 @@ def test_webhooks_are_found_by_name_or_built(tmp_path: Path) -> None:
         ("9", "", "example.com", "invalid name '9'"),
         ("a", "lower", "example.com", "invalid kind 'lower': use CamelCase"),
         ("a", "", "local", "invalid group 'local': use a domain you own"),
+        ("a", "", "Shop.example.com", "invalid group 'Shop.example.com': use a domain"),
+        ("a", "", 'a".b', "invalid group 'a\".b': use a domain"),
+        ("a", "", "a b.c", "invalid group 'a b.c': use a domain"),
     ],
 )
 def test_names_that_kubernetes_refuses_are_refused(
@@ -91,6 +95,34 @@ def test_names_that_kubernetes_refuses_are_refused(
 ) -> None:
     with pytest.raises(SettingError, match=words):
         choose_names(name, kind=kind, group=group)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "words"),
+    [
+        ("class", "", "invalid name 'class': Python has a module class already"),
+        ("asyncio", "", "invalid name 'asyncio': .* choose another, such as asyncio-operator"),
+        ("quarterdeck", "", "invalid name 'quarterdeck'"),
+        ("pytest", "Suite", "invalid name 'pytest'"),
+        ("a", "None", "invalid kind 'None': .* another with --kind, such as MyNone"),
+        ("context", "", "invalid kind 'Context'"),
+        ("a", "ConfigMap", "invalid kind 'ConfigMap'"),
+    ],
+)
+def test_names_that_python_has_already_are_refused(name: str, kind: str, words: str) -> None:
+    with pytest.raises(SettingError, match=words):
+        choose_names(name, kind=kind)
+
+
+def test_all_names_of_the_module_and_its_test_are_refused_as_kinds(tmp_path: Path) -> None:
+    write_project(tmp_path, choose_names("tea-party"))
+    for file in ("tea_party.py", "test_tea_party.py"):
+        tree = ast.parse((tmp_path / file).read_text())
+        imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+        for name in (alias.name for node in imports for alias in node.names):
+            if name[0].isupper() and not name.startswith("TeaParty"):
+                with pytest.raises(SettingError, match=f"invalid kind '{name}'"):
+                    choose_names("a", kind=name)
 
 
 @pytest.mark.parametrize(

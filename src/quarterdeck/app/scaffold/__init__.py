@@ -4,13 +4,16 @@ Names in the files are `$module`, `$kind`, `$plural`, `$name` and `$group`. Defi
 made from the module itself, as `quarterdeck crds` and `quarterdeck rbac` make them later.
 """
 
+import keyword
 import re
-from importlib import resources
+import sys
+from importlib import metadata, resources
 from pathlib import Path
 from string import Template
 from typing import NamedTuple
 
 from quarterdeck.app.errors import SettingError
+from quarterdeck.meta.names import check_dns1123_subdomain
 
 _NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
 _FILES = {
@@ -26,6 +29,15 @@ _FILES = {
     "deployment.yaml": "chart/templates/deployment.yaml",
 }
 """Files of the project, by the file they are made from."""
+
+
+_TAKEN_KINDS = frozenset(
+    {
+        *("AGE", "Client", "Column", "Conditions", "ConfigMap", "Context", "Controller", "CRDS"),
+        *("DEFINITION", "GVR", "KindInfo", "Manager", "Object", "ObjectMeta", "Path", "Struct"),
+    }
+)
+"""Names that the module of a project, or its test, imports or sets."""
 
 
 class Names(NamedTuple):
@@ -52,9 +64,20 @@ def choose_names(name: str, *, kind: str = "", group: str = "example.com") -> Na
     kind = kind or "".join(part.capitalize() for part in name.split("-"))
     if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", kind):
         raise SettingError(f"invalid kind {kind!r}: use CamelCase, such as Database")
-    if "." not in group:
+    if kind in _TAKEN_KINDS or keyword.iskeyword(kind):
+        raise SettingError(
+            f"invalid kind {kind!r}: the module of the project uses this name itself; choose "
+            f"another with --kind, such as My{kind}"
+        )
+    if "." not in group or check_dns1123_subdomain(group):
         raise SettingError(f"invalid group {group!r}: use a domain you own, such as example.com")
-    return Names(name, name.replace("-", "_"), kind, _build_plural(kind.lower()), group)
+    module = name.replace("-", "_")
+    if _is_taken(module):
+        raise SettingError(
+            f"invalid name {name!r}: Python has a module {module} already, and tests could not "
+            f"import the project's; choose another, such as {name}-operator"
+        )
+    return Names(name, module, kind, _build_plural(kind.lower()), group)
 
 
 def write_project(folder: Path, names: Names) -> list[Path]:
@@ -74,6 +97,16 @@ def write_project(folder: Path, names: Names) -> list[Path]:
         path.write_text(Template(text).substitute(names._asdict()), encoding="utf-8")
         written.append(path)
     return [*written, *_write_generated(folder, names)]
+
+
+def _is_taken(module: str) -> bool:
+    """Whether `import MODULE` cannot find a file of that name, or finds another one first."""
+    return (
+        keyword.iskeyword(module)
+        or module in sys.stdlib_module_names
+        or module == __package__.partition(".")[0]
+        or module in metadata.packages_distributions()
+    )
 
 
 def _write_generated(folder: Path, names: Names) -> list[Path]:
