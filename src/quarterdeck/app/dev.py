@@ -95,7 +95,7 @@ class _Runner:
     async def _start(self) -> asyncio.subprocess.Process:
         settings = self._settings
         return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "quarterdeck.app.dev_operator"),
+            *(sys.executable, "-P", "-m", "quarterdeck.app.dev_operator"),
             *(settings.target, str(settings.health_port)),
             env={
                 "LOG_FORMAT": "console",

@@ -4,6 +4,7 @@ A module is named as Python names it (`shop.operator`) or as a file (`shop/opera
 has to be registered: kinds and controllers are found by their types at the top of the module.
 """
 
+import hashlib
 import importlib
 import importlib.util
 import sys
@@ -54,7 +55,8 @@ def load_project(target: str) -> Project:
 def load_module(target: str) -> ModuleType:
     """Import `package.module` or `path/to/module.py`; the folder of a file is importable, too."""
     path = Path(target)
-    if path.suffix == ".py" or "/" in target:
+    is_file = path.suffix == ".py" or "/" in target
+    if is_file:
         if not path.is_file():
             raise SettingError(f"file {target} not found")
         folder, name = path.resolve().parent, path.stem
@@ -63,7 +65,7 @@ def load_module(target: str) -> ModuleType:
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
     try:
-        return importlib.import_module(name)
+        return _import_file(path.resolve(), name) if is_file else importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name == name.partition(".")[0]:
             raise SettingError(
@@ -73,6 +75,28 @@ def load_module(target: str) -> ModuleType:
         raise SettingError(f"cannot import {target}: {error}") from error
     except Exception as error:
         raise SettingError(f"cannot import {target}: {type(error).__name__}: {error}") from error
+
+
+def _import_file(path: Path, name: str) -> ModuleType:
+    """Import a file, also beside a module that has its name, such as Python's `operator`."""
+    taken = sys.modules.get(name)
+    if taken is None:
+        return importlib.import_module(name)
+    if taken.__spec__ is not None and taken.__spec__.origin == str(path):
+        return taken
+    own_name = f"{name}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    if own_name in sys.modules:
+        return sys.modules[own_name]
+    spec = importlib.util.spec_from_file_location(own_name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path.name} is not a file of Python: its name must end in .py")
+    module = sys.modules[own_name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[own_name]
+        raise
+    return module
 
 
 def choose_kinds(target: str) -> "Sequence[type[Object]]":

@@ -197,15 +197,17 @@ async def test_another_server_in_the_place_of_ours_is_refused(tmp_path: Path) ->
             await serve_storage([listener.url], tmp_path / "other")
 
 
-OPERATOR = "import sys\nsys.exit({})\n"
+OPERATOR = "import sys\nfrom operator import or_  # Python's own\nsys.exit({})\n"
 
 
+@pytest.mark.parametrize("name", ["dev_sample.py", "operator.py"])  # Python has an operator
 async def test_operator_under_development_starts_again_when_a_file_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """The module ends its process itself, so that the test need not wait for an operator."""
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    file = tmp_path / "dev_sample.py"
+    file = Path(name)
     file.write_text("ending = 0\n")
     lines = Lines()
     settings = dev.DevSettings(
@@ -221,7 +223,7 @@ async def test_operator_under_development_starts_again_when_a_file_changes(
         stop.request_stop()
         async with asyncio.timeout(LIMIT_S):
             await task
-    del sys.modules["dev_sample"]
+    sys.modules.pop("dev_sample", None)
     assert (tmp_path / "dev.kubeconfig").is_file()
 
 

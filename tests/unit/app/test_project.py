@@ -125,6 +125,18 @@ def test_all_names_of_the_module_and_its_test_are_refused_as_kinds(tmp_path: Pat
                     choose_names("a", kind=name)
 
 
+def test_file_is_loaded_although_python_has_a_module_of_its_name(tmp_path: Path) -> None:
+    write_project(tmp_path / "shop", choose_names("tea-party"))
+    (tmp_path / "shop" / "tea_party.py").rename(tmp_path / "shop" / "operator.py")
+    project = load_project("shop/operator.py")
+    assert [kind.KIND.kind for kind in project.kinds] == ["TeaParty"]
+    assert len(project.controllers) == 1
+    assert load_project("shop/operator.py").kinds == project.kinds
+    (tmp_path / "shop" / "json.py").write_text("1 / 0")
+    with pytest.raises(SettingError, match=r"cannot import shop/json\.py: ZeroDivisionError"):
+        load_module("shop/json.py")
+
+
 @pytest.mark.parametrize(
     ("kind", "plural"), [("Policy", "policies"), ("Box", "boxes"), ("Key", "keys")]
 )
