@@ -8,7 +8,6 @@ from quarterdeck.apis.fleetmanagement.v1alpha1 import (
     Collector,
     CollectorDiscovery,
     ExternalAttributeSync,
-    FleetConnection,
     Pipeline,
     PipelineDiscovery,
     RemoteAttributePolicy,
@@ -22,6 +21,10 @@ from quarterdeck.operators.pipelines.conditions import (
     SYNCED,
     TRUNCATED,
     TRUNCATED_CONFLICTS,
+)
+from quarterdeck.operators.pipelines.connection_watches import (
+    map_secret_to_syncs,
+    watch_connections,
 )
 from quarterdeck.operators.pipelines.counting import count_reconciles
 from quarterdeck.operators.pipelines.discovery import Discoveries
@@ -52,6 +55,7 @@ def build_collector_controllers(
             ExternalAttributeSync,
             ExternalSyncs(fleets, reader).reconcile,
             STALLED,
+            watches=(Watch(SecretHead, map_secret_to_syncs),),
             on_deleted=metrics.forget_external_sync,
         ),
         _declare(
@@ -79,7 +83,7 @@ def _build_collector_controller(fleets: Fleets) -> Controller[Collector]:
         watches=(
             Watch(RemoteAttributePolicy, list_collectors, predicates=(generation_changed,)),
             Watch(ExternalAttributeSync, list_collectors),
-            Watch(FleetConnection, map_connection_to_collectors, predicates=(generation_changed,)),
+            *watch_connections(Collector),
         ),
         finalizers=(Finalizer(COLLECTOR_FINALIZER, collectors.delete),),
         on_error=report_failure,
@@ -95,13 +99,15 @@ def _declare(
     reconcile: Any,
     condition: str,
     *,
+    watches: tuple[Watch, ...] = (),
     written: type[Object] | None = None,
     on_deleted: Callable[[Key], Awaitable[None]] | None = None,
 ) -> Controller[T]:
     return Controller(
         reconcile=reconcile,
         for_=kind,
-        reads=(FleetConnection, SecretHead, *((written,) if written is not None else ())),
+        watches=(*watch_connections(kind), *watches),
+        reads=(written,) if written is not None else (),
         writes=(written,) if written is not None else (),
         on_deleted=on_deleted,
         on_error=report_failure,
@@ -115,8 +121,3 @@ def _declare(
 def list_collectors(_: Object, lister: Lister) -> Iterable[Key]:
     """Every Collector, because a policy or a claim may affect each of them."""
     return [each.key for each in lister.list(Collector)]
-
-
-def map_connection_to_collectors(connection: FleetConnection, lister: Lister) -> Iterable[Key]:
-    """Map a connection to the Collectors of its namespace, as each may use it."""
-    return [each.key for each in lister.list(Collector, namespace=connection.metadata.namespace)]

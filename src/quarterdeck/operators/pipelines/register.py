@@ -20,6 +20,11 @@ from quarterdeck.operators.pipelines import fleet_connection, report
 from quarterdeck.operators.pipelines.address import Address
 from quarterdeck.operators.pipelines.collector_controllers import build_collector_controllers
 from quarterdeck.operators.pipelines.conditions import READY, SYNCED, TYPES
+from quarterdeck.operators.pipelines.connection_watches import (
+    map_secret_to_connections,
+    map_through_connections,
+    watch_connections,
+)
 from quarterdeck.operators.pipelines.counting import count_reconciles
 from quarterdeck.operators.pipelines.deletion import Deletion
 from quarterdeck.operators.pipelines.desired import choose_name
@@ -169,7 +174,7 @@ def build_pipeline_set_controller(fleets: Fleets) -> Controller[PipelineSet]:
         watches=(
             Watch(Pipeline, map_pipeline_to_sets, predicates=(desired_state_changed,)),
             Watch(PipelineSet, map_set_to_rivals, predicates=(desired_state_changed,)),
-            Watch(FleetConnection, map_connection_to_sets, predicates=(generation_changed,)),
+            *watch_connections(PipelineSet),
         ),
         finalizers=(Finalizer(SET_FINALIZER, sets.delete),),
         on_error=report.report_failure,
@@ -204,12 +209,6 @@ def map_set_to_rivals(set_: PipelineSet, lister: Lister) -> Iterable[Key]:
     for other in lister.list(PipelineSet):
         if other.key != set_.key and get_source(other) == get_source(set_):
             yield other.key
-
-
-def map_connection_to_sets(connection: FleetConnection, lister: Lister) -> Iterable[Key]:
-    """Map a connection to the sets of its namespace, as each may use it."""
-    for set_ in lister.list(PipelineSet, namespace=connection.metadata.namespace):
-        yield set_.key
 
 
 def list_names(pipeline: Pipeline) -> tuple[str, ...]:
@@ -251,18 +250,7 @@ def map_secret_to_pipelines(head: SecretHead, lister: Lister) -> Iterable[Key]:
     """Map a Secret to the pipelines whose contents or connection's credentials it has."""
     for pipeline in lister.list(Pipeline, index=(BY_REFERENCE, f"Secret/{head.key}")):
         yield pipeline.key
-    for key in map_secret_to_connections(head, lister):
-        connection = lister.get(FleetConnection, key)
-        if connection is not None:
-            yield from map_connection_to_pipelines(connection, lister)
-
-
-def map_secret_to_connections(head: SecretHead, lister: Lister) -> Iterable[Key]:
-    """Map a Secret to the connections whose credentials it has."""
-    for connection in lister.list(FleetConnection, namespace=head.metadata.namespace):
-        reference = connection.spec.secret_ref
-        if reference is not None and reference.name == head.metadata.name:
-            yield connection.key
+    yield from map_through_connections(head, lister, map_connection_to_pipelines)
 
 
 def _index_connection(pipeline: Pipeline) -> str:

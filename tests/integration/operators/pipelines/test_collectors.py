@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import pytest
+
+from quarterdeck.apis.core.config import Secret
 from quarterdeck.apis.fleetmanagement.discovery import MAX_CONFLICTS
 from quarterdeck.apis.fleetmanagement.v1alpha1 import (
     Collector,
@@ -9,13 +12,17 @@ from quarterdeck.apis.fleetmanagement.v1alpha1 import (
     ExternalAttributeSync,
     Pipeline,
     PipelineDiscovery,
+    PipelineSet,
     RemoteAttributePolicy,
 )
 from quarterdeck.meta.conditions import find
-from quarterdeck.meta.objects import Object
+from quarterdeck.meta.objects import Object, ObjectMeta
 from quarterdeck.operators.pipelines.drivers.records import SourceError
 from quarterdeck.operators.pipelines.external_sync import MAX_OWNED
 from quarterdeck.operators.pipelines.remote_attribute_policy import MAX_LISTED
+
+SOURCE = {"http": {"url": "https://cmdb.example.com/hosts"}}
+MAPPING = {"collectorIDField": "id", "attributeFields": {"env": "environment"}}
 
 
 async def put(at: Any, kind: type[Object], name_: str, /, **spec: Any) -> None:
@@ -295,3 +302,49 @@ async def test_ids_of_a_discovery_are_added_to_its_matchers(world: Any) -> None:
         await ready(at, CollectorDiscovery, "some", "Synced")
         listed = await at.client.list(Collector, namespace="default")
         assert sorted(each.spec.id for each in listed) == ["by-id", "by-matcher"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec"),
+    [
+        (Collector, {"id": "edge-1"}),
+        (CollectorDiscovery, {}),
+        (PipelineDiscovery, {}),
+        (RemoteAttributePolicy, {"selector": {"matchers": ["a=b"]}, "attributes": {"x": "y"}}),
+        (ExternalAttributeSync, {"source": SOURCE, "mapping": MAPPING}),
+        (
+            PipelineSet,
+            {"source": {"namespace": "git"}, "pipelines": [{"name": "a", "contents": "// a"}]},
+        ),
+    ],
+    ids=lambda each: each.__name__ if isinstance(each, type) else "",
+)
+async def test_what_waits_for_a_connection_goes_on_when_it_can_be_used(
+    world: Any, kind: Any, spec: dict[str, Any]
+) -> None:
+    async with world() as at, at.operator(has_default=False, reader=Inventory()):
+        await register(at, "edge-1")
+        await put(at, kind, "early", connectionRef={"name": "main"}, **spec)
+        await ready(at, kind, "early", "NoConnection")
+        await at.connect(secretRef={"name": "later"})
+        await ready(at, kind, "early", "ConnectionInvalid")
+        known = await at.client.get(Secret, "main-credentials", "default")
+        metadata = ObjectMeta(name="later", namespace="default")
+        await at.client.create(Secret(metadata=metadata, data=known.data))
+
+        async def goes_on() -> bool:
+            obj = await at.client.get(kind, "early", "default")
+            found = find(obj.status.conditions, "Ready")
+            return found is not None and found.reason not in ("NoConnection", "ConnectionInvalid")
+
+        await at.until(goes_on, within_s=20.0)
+
+
+async def test_source_is_read_when_its_secret_appears(world: Any) -> None:
+    async with world() as at, at.operator(reader=Inventory()):
+        source = {**SOURCE, "secretRef": {"name": "later"}}
+        await put(at, ExternalAttributeSync, "inventory", source=source, mapping=MAPPING)
+        await ready(at, ExternalAttributeSync, "inventory", "ContentsUnavailable")
+        metadata = ObjectMeta(name="later", namespace="default")
+        await at.client.create(Secret(metadata=metadata, string_data={"bearer-token": "t"}))
+        await ready(at, ExternalAttributeSync, "inventory", "Synced")
