@@ -3,9 +3,10 @@
 Pure. The default connection comes from the FLEET_MANAGEMENT_* environment variables.
 """
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from quarterdeck.apis.fleetmanagement.v1alpha1 import FleetConnection
 from quarterdeck.kit import duration
@@ -18,6 +19,7 @@ VARIABLES = (BASE_URL, USERNAME, PASSWORD)
 DEFAULT = "default"
 """The name in `status.connection` of the connection from the environment."""
 
+_PRINTABLE = re.compile(r"[!-~]*")
 _SERVICES = ("/pipeline.v1.PipelineService", "/collector.v1.CollectorService")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _INSIDE = (".svc", ".svc.cluster.local")
@@ -75,6 +77,27 @@ def normalize_url(url: str) -> str:
             "(http is allowed for loopback and services of the cluster)"
         )
     return text
+
+
+def split_source_url(url: str) -> SplitResult:
+    """The parts of the URL of a source of records.
+
+    Raises:
+        InvalidAddress: naming the field; the URL may hold a token, and is not repeated.
+    """
+    field = "spec.source.http.url"
+    try:
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").encode("idna"), parts.port
+    except ValueError:
+        host, port = b"", None
+    if not host or port == 0:
+        raise InvalidAddress(f"{field}: invalid URL: must be https://host[:port]/path")
+    if parts.username is not None or parts.password is not None:
+        raise InvalidAddress(f"{field}: must not contain credentials: put them into the Secret")
+    if not _PRINTABLE.fullmatch(parts.path + parts.query):
+        raise InvalidAddress(f"{field}: characters of path and query must be percent-escaped")
+    return parts
 
 
 def read_environment(environment: Mapping[str, str]) -> Address | None:

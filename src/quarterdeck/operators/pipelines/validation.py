@@ -22,7 +22,7 @@ from quarterdeck.apis.fleetmanagement.v1alpha1 import (
 )
 from quarterdeck.kit import duration
 from quarterdeck.meta.objects import Object
-from quarterdeck.operators.pipelines.address import InvalidAddress, normalize_url
+from quarterdeck.operators.pipelines.address import InvalidAddress, normalize_url, split_source_url
 from quarterdeck.operators.pipelines.desired import (
     Contents,
     find_isolation_problems,
@@ -190,6 +190,10 @@ def _check_collector_discovery(discovery: CollectorDiscovery) -> Iterator[Findin
 def _check_external_sync(sync: ExternalAttributeSync) -> Iterator[Finding]:
     spec = sync.spec
     yield from _check_duration(spec.schedule, "spec.schedule")
+    try:
+        split_source_url(spec.source.http.url)
+    except InvalidAddress as error:
+        yield Finding(str(error))
     yield from _build_errors(
         find_matcher_problems(spec.selector.matchers, "spec.selector.matchers")
     )

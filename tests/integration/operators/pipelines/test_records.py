@@ -67,6 +67,36 @@ async def test_addresses_of_this_host_and_of_private_networks_are_refused(addres
         await RecordReader(resolve=resolve).read(HttpSource(url="http://cmdb.example.com/"), {})
 
 
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("https://[::1/hosts", r"invalid URL: must be https://host\[:port\]/path"),
+        ("https://cmdb.example.com:99999/", "invalid URL"),
+        (f"https://{'a' * 64}.example.com/", "invalid URL"),
+        ("https://cmdb..example.com/", "invalid URL"),
+        (f"https://me:{SECRET}@cmdb.example.com/", "must not contain credentials"),
+        (
+            f"https://cmdb.example.com/gr\u00f6\u00dfe?token={SECRET}",
+            "characters of path and query must be",
+        ),
+    ],
+)
+async def test_urls_that_cannot_be_used_name_the_field_and_no_secret(url: str, words: str) -> None:
+    reader = RecordReader(resolve=to_loopback, is_allowed=lambda address: True)
+    with pytest.raises(SourceError, match=f"^spec.source.http.url: {words}") as caught:
+        await reader.read(HttpSource(url=url), {})
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("token", [f"{SECRET}\nx: y", f"{SECRET}\u20ac"])
+async def test_token_that_no_header_can_have_is_refused_and_not_told(token: str) -> None:
+    reader = RecordReader(resolve=to_loopback, is_allowed=lambda address: True)
+    secret = {"bearer-token": token.encode()}
+    with pytest.raises(SourceError, match="value of bearer-token has characters") as caught:
+        await reader.read(HttpSource(url="https://cmdb.example.com/"), secret)
+    assert SECRET not in str(caught.value)
+
+
 @pytest.mark.parametrize("host", ["localhost", "redis.default.svc", "db.local", "kubernetes"])
 async def test_names_of_the_cluster_are_refused(host: str) -> None:
     with pytest.raises(SourceError, match=r"not allowed|only public"):

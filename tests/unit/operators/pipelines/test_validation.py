@@ -163,6 +163,18 @@ STEPS = [{"weight": 50, "duration": "5m"}, {"weight": 10, "duration": "5m"}]
             "https is required",
             id="token over http",
         ),
+        pytest.param(
+            "ExternalAttributeSync",
+            {"source": {"http": {"url": "https://[::1/hosts"}}},
+            "spec.source.http.url: invalid URL: must be https://host[:port]/path",
+            id="half an address",
+        ),
+        pytest.param(
+            "ExternalAttributeSync",
+            {"source": {"http": {"url": "https://cmdb.example.com:99999/hosts"}}},
+            "spec.source.http.url: invalid URL",
+            id="no such port",
+        ),
     ],
 )
 def test_mistakes_are_named_with_their_field(kind: str, changes: dict[str, Any], text: str) -> None:

@@ -12,7 +12,6 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 from quarterdeck.apis.fleetmanagement.external_sync import HttpSource
 from quarterdeck.kit import http, json
@@ -20,6 +19,7 @@ from quarterdeck.kit.http.dialer import SocketDialer
 from quarterdeck.kit.http.origin import Origin
 from quarterdeck.kit.ip_address import parse_address
 from quarterdeck.kit.redaction import Masker, Secret
+from quarterdeck.operators.pipelines.address import InvalidAddress, split_source_url
 
 MAX_BODY = 10 * 1024 * 1024
 TIMEOUT_S = 30.0
@@ -96,7 +96,10 @@ class RecordReader:
         Raises:
             SourceError: naming what is wrong.
         """
-        parts = urlsplit(source.url)
+        try:
+            parts = split_source_url(source.url)
+        except InvalidAddress as error:
+            raise SourceError(str(error)) from error
         host, is_tls = parts.hostname or "", parts.scheme == "https"
         if secret and not is_tls:
             raise SourceError("https is required to send credentials")
@@ -135,6 +138,11 @@ class RecordReader:
 
 def _authorize(secret: Mapping[str, bytes]) -> list[tuple[str, str]]:
     token = secret.get("bearer-token", b"").decode("utf-8", "replace").strip()
+    if token and not (token.isascii() and token.isprintable()):
+        raise SourceError(
+            "spec.source.secretRef: the value of bearer-token has characters that no token has, "
+            "such as line breaks; write it again"
+        )
     if token:
         return [("authorization", f"Bearer {token}")]
     if "username" in secret and "password" in secret:
