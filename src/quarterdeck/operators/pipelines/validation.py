@@ -22,6 +22,7 @@ from quarterdeck.apis.fleetmanagement.v1alpha1 import (
 )
 from quarterdeck.kit import duration
 from quarterdeck.meta.objects import Object
+from quarterdeck.meta.selectors import LabelSelector
 from quarterdeck.operators.pipelines.address import InvalidAddress, normalize_url, split_source_url
 from quarterdeck.operators.pipelines.desired import (
     Contents,
@@ -146,6 +147,7 @@ def _check_set(set_: PipelineSet) -> Iterator[Finding]:
             yield Finding(f"{field}.contents: {each}", each.severity is Severity.ERROR)
         if not member.matchers and not spec.matchers:
             yield Finding(f"{field}.matchers: empty, no collector matches", is_error=False)
+    yield from _check_selector(spec.selector, "spec.selector")
     if not spec.pipelines and spec.selector is None and not spec.allow_empty:
         yield Finding("spec.pipelines: empty; set allowEmpty to delete all of the source")
 
@@ -172,9 +174,20 @@ def _check_tenant(policy: TenantPolicy) -> Iterator[Finding]:
     for index, subject in enumerate(spec.subjects):
         if subject.kind == "ServiceAccount" and not subject.namespace:
             yield Finding(f"spec.subjects[{index}].namespace: required for a ServiceAccount")
+    yield from _check_selector(spec.namespace_selector, "spec.namespaceSelector")
     if not spec.subjects and spec.namespace_selector is None:
         text = "spec: applies to every user in every namespace: set subjects or namespaceSelector"
         yield Finding(text, is_error=False)
+
+
+def _check_selector(selector: LabelSelector | None, field: str) -> Iterator[Finding]:
+    """Requirements that Kubernetes refuses: they would select nothing, or everything."""
+    for index, each in enumerate(selector.match_expressions if selector is not None else ()):
+        place = f"{field}.matchExpressions[{index}].values"
+        if each.operator in ("In", "NotIn") and not each.values:
+            yield Finding(f"{place}: must have at least one value for the operator {each.operator}")
+        if each.operator in ("Exists", "DoesNotExist") and each.values:
+            yield Finding(f"{place}: must be empty for the operator {each.operator}")
 
 
 def _check_pipeline_discovery(discovery: PipelineDiscovery) -> Iterator[Finding]:

@@ -112,6 +112,24 @@ STEPS = [{"weight": 50, "duration": "5m"}, {"weight": 10, "duration": "5m"}]
             id="account",
         ),
         pytest.param(
+            "TenantPolicy",
+            {"namespaceSelector": {"matchExpressions": [{"key": "a", "operator": "In"}]}},
+            "spec.namespaceSelector.matchExpressions[0].values: must have at least one value for "
+            "the operator In",
+            id="a policy that binds nobody",
+        ),
+        pytest.param(
+            "PipelineSet",
+            {
+                "pipelines": [],
+                "selector": {
+                    "matchExpressions": [{"key": "a", "operator": "Exists", "values": ["b"]}]
+                },
+            },
+            "spec.selector.matchExpressions[0].values: must be empty for the operator Exists",
+            id="a value that has no effect",
+        ),
+        pytest.param(
             "Pipeline",
             {
                 "contents": "",
