@@ -98,12 +98,14 @@ class Poller:
             if polling is None or not polling.enabled:
                 continue
             now = self._clock.monotonic()
-            interval_s = duration.parse_seconds(polling.interval)
-            if now - self._asked.get(pool.key, float("-inf")) < interval_s:
-                continue
-            self._asked[pool.key] = now
             try:
+                interval_s = duration.parse_seconds(polling.interval)
+                if now - self._asked.get(pool.key, float("-inf")) < interval_s:
+                    continue
+                self._asked[pool.key] = now
                 await self.poll(pool)
+            except duration.DurationError as error:
+                self._warn(str(pool.key), f"spec.polling.interval: {error}")
             except PollFailed as error:
                 self._warn(str(pool.key), str(error))
 
@@ -158,6 +160,9 @@ class Poller:
         except http.HttpError as error:
             text = masker.mask(f"{repository.url} cannot be reached: {error}")
             raise PollFailed(text) from error
+        except ValueError as error:  # no request can be made of it
+            fields = "spec.polling.url or spec.workload.config.github.repository"
+            raise PollFailed(masker.mask(f"{fields} cannot be used: {error}")) from error
         if answer.status != 200:
             raise PollFailed(f"{repository.url} answered {answer.status} for {repository.name}")
         try:
@@ -185,7 +190,13 @@ class Poller:
             secret = await self._client.get(Secret, reference.name, pool.metadata.namespace)
         except NotFound:
             raise PollFailed(f"Secret {reference.name} not found") from None
-        return (secret.read(reference.key) or b"").decode().strip()
+        token = (secret.read(reference.key) or b"").decode("utf-8", "replace").strip()
+        if not (token.isascii() and token.isprintable()):
+            raise PollFailed(
+                f"spec.polling.tokenRef: the value of key {reference.key} of Secret "
+                f"{reference.name} has characters that no token has, such as line breaks"
+            )
+        return token
 
     async def _read_known(self, pool: RunnerPool) -> list[Job]:
         name, namespace = build_record_name(pool.metadata.name), pool.metadata.namespace

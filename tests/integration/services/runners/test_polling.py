@@ -1,5 +1,6 @@
 """A poller whose pools or GitHub are not as they should be."""
 
+import base64
 from typing import Any
 
 from tests.integration.operators.machines.world import RunnerPool, World, open_world
@@ -99,3 +100,29 @@ async def test_bad_answers_are_told_without_the_token() -> None:
         [(_, problem)] = await poll(world, broken)
         assert URL in problem and "$.jobs" in problem
         assert "t0ken" not in problem
+
+
+async def test_pool_that_no_request_can_be_made_of_does_not_end_the_poller() -> None:
+    async with open_world() as world:
+        good = {"repository": "acme/web"}
+        await make_pool(world, "address", good, url="https://[half")
+        await make_pool(world, "port", good, url="https://github.svc:99999")
+        await make_pool(world, "name", {"repository": "acme/gr\u00f6\u00dfe"})
+        for name, value in (("line", b"top\nsecret"), ("bytes", b"secret\xff")):
+            metadata = ObjectMeta(name=name, namespace="default")
+            data = {"key": base64.b64encode(value).decode()}
+            await world.client.create(Secret(metadata=metadata, data=data))
+            await make_pool(world, name, good, tokenRef={"name": name, "key": "key"})
+        await make_pool(world, "zz-good", good)
+        github = Github()
+        warnings = {pool.partition("/")[2]: text for pool, text in await poll(world, github)}
+        fields = "spec.polling.url or spec.workload.config.github.repository cannot be used: "
+        assert warnings["address"] == f"{fields}Invalid IPv6 URL"
+        assert warnings["port"].startswith(fields)
+        assert warnings["name"].startswith(fields)
+        for name in ("line", "bytes"):
+            start = f"spec.polling.tokenRef: the value of key key of Secret {name} has characters"
+            assert warnings[name].startswith(start)
+            assert "secret" not in warnings[name]
+        assert "zz-good" not in warnings
+        assert {path.partition("/actions")[0] for path, _ in github.asked} == {"/repos/acme/web"}
