@@ -6,10 +6,11 @@ removed after a grace period; VMs of other owners are counted and not changed.
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import get_args
 
 from quarterdeck.apis.hypervisor.claim import Phase
+from quarterdeck.client.errors import ClientError
 from quarterdeck.kit.clock import Clock
 from quarterdeck.meta.identity import Key
 from quarterdeck.operators.machines.address_poll import poll_addresses
@@ -22,6 +23,7 @@ from quarterdeck.operators.machines.metrics import MachineMetrics
 from quarterdeck.operators.machines.plan.orphans import Orphan, find_orphans
 from quarterdeck.operators.machines.references import parse_key
 from quarterdeck.runtime import Logger
+from quarterdeck.wire.status import ApiError
 
 SWEEP_S = 30.0
 PHASES: tuple[str, ...] = get_args(Phase)
@@ -55,6 +57,8 @@ class VmPoller:
         self._may_collect = may_collect
         self._first_seen: dict[Key, Mapping[int, float]] = {}
         self._failures: dict[Key, str] = {}
+        self._stuck: dict[Key, Mapping[int, str]] = {}
+        """Why VMs without a claim could not be removed, by id."""
         self._polling: set[Key] = set()
 
     async def run(self) -> None:
@@ -83,6 +87,7 @@ class VmPoller:
         for key in (self._first_seen.keys() | self._failures.keys()) - self._connections.all.keys():
             self._first_seen.pop(key, None)
             self._failures.pop(key, None)
+            self._stuck.pop(key, None)
             self._metrics.forget_cluster(str(key))
 
     def _report(self, key: Key, detail: str) -> None:
@@ -121,8 +126,7 @@ class VmPoller:
         self._metrics.set_phases(str(key), phases)
         self._metrics.set_inventory(str(key), orphans=len(found.orphans), foreign=found.foreign)
         if self._may_collect():
-            for orphan in found.due:
-                await self._collect(connection, orphan)
+            await self._collect_all(key, connection, found.due)
         await poll_addresses(
             connection,
             view,
@@ -130,6 +134,24 @@ class VmPoller:
             now=self._clock.monotonic(),
             enqueue=self._enqueue,
         )
+
+    async def _collect_all(self, key: Key, connection: Connection, due: Sequence[Orphan]) -> None:
+        """Remove VMs whose claim is gone; one that cannot be removed delays no other."""
+        before, stuck = self._stuck.get(key, {}), {}
+        for orphan in due:
+            vm = orphan.vm
+            try:
+                await self._collect(connection, orphan)
+            except (HypervisorError, ApiError, ClientError) as error:
+                stuck[vm.id] = detail = str(error)
+                level = self._log.debug if before.get(vm.id) == detail else self._log.warning
+                level(
+                    "cannot remove a VM without a claim; trying again",
+                    cluster=str(key),
+                    vm=vm.id,
+                    detail=detail,
+                )
+        self._stuck[key] = stuck
 
     async def _collect(self, connection: Connection, orphan: Orphan) -> None:
         """Stop a VM whose claim is gone, or remove it if it is stopped; the next poll continues."""

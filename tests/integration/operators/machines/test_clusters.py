@@ -1,6 +1,7 @@
 """Clusters and templates are checked for real, and notice when what they stand for is gone."""
 
 import logging
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,12 +16,15 @@ from tests.integration.operators.machines.world import (
 )
 
 from quarterdeck.apis.core.config import ConfigMap, Secret
+from quarterdeck.client.intercept import InterceptingApi
 from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.operators.machines.drivers.simulator import Simulator
+from quarterdeck.operators.machines.drivers.simulator.faults import FailureRule
 from quarterdeck.operators.machines.drivers.simulator.persistence import dump, load
 from quarterdeck.operators.machines.errors import Code, make_error
 from quarterdeck.operators.machines.ports import Hypervisor, ProviderSettings
+from quarterdeck.testing import faults
 
 pytestmark = pytest.mark.slow  # on a busy machine: virtual time needs many turns of the loop
 
@@ -169,6 +173,41 @@ async def test_feature_flags_are_followed_while_running() -> None:
         maps = world.client.resource(ConfigMap.KIND.gvr)
         await maps.patch("flags", {"data": {"orphanCollection": "true"}}, namespace="default")
         await world.until(lambda: world.ours() == [], within_s=120.0)
+
+
+async def abandon(world: World, *names: str) -> None:
+    """Make machines, and delete their claims while the hypervisor does not answer."""
+    await world.set_up()
+    for name in names:
+        await world.claim(name)
+    for name in names:
+        await world.phase("Ready", name)
+    world.lab.is_partitioned = True
+    force = {"metadata": {"annotations": {"hyperfleet.io/force-delete": "true"}}}
+    for name in names:
+        await world.delete(MachineClaim, name)
+        await world.patch(MachineClaim, name, force)
+    for name in names:
+        await world.gone(MachineClaim, name)
+    world.lab.is_partitioned = False
+
+
+async def test_vm_that_cannot_be_removed_keeps_no_other_vm_without_a_claim() -> None:
+    async with open_world() as world, world.operator():
+        await abandon(world, "m1", "m2")
+        world.lab.faults.add(FailureRule(op="power", name="m1", times=0, code=Code.LOCKED))
+        await world.until(lambda: world.ours() == ["m1"], within_s=900.0)
+        world.lab.faults.clear()
+        await world.until(lambda: world.ours() == [], within_s=120.0)
+
+
+async def test_api_server_that_fails_does_not_end_the_removal_of_vms() -> None:
+    async with open_world() as world:
+        failing = faults.fail("get", 500, resource="machineclaims", times=3)
+        api = InterceptingApi(world.client.raw, [failing])
+        async with world.operator(api=SimpleNamespace(raw=api)):
+            await abandon(world, "m1")
+            await world.until(lambda: world.ours() == [], within_s=1200.0)
 
 
 async def test_static_addresses_come_from_the_pool_and_reach_the_seed() -> None:
