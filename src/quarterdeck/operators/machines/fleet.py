@@ -29,7 +29,7 @@ from quarterdeck.operators.machines.fleet_claim import (
 )
 from quarterdeck.operators.machines.plan.fleet import Plan, plan_fleet
 from quarterdeck.operators.machines.plan.fleet_removal import hash_name
-from quarterdeck.operators.machines.plan.fleet_state import Member
+from quarterdeck.operators.machines.plan.fleet_state import DesiredFleet, Member
 from quarterdeck.operators.machines.plan.health import compute_next_change_s, find_unhealthy_reason
 from quarterdeck.operators.machines.report import report_unsupported, set_condition
 from quarterdeck.operators.machines.revisions import (
@@ -92,17 +92,25 @@ class Fleets:
 
     async def _reconcile(self, fleet: Fleet, ctx: Context[Fleet]) -> RequeueAfter | None:
         report_unsupported(ctx, find_unsupported_in_fleet(fleet))
-        resolved = await self._resolve(fleet, ctx)
         claims = list(await ctx.list_owned(MachineClaim))
-        members = [self._observe(claim, fleet, ctx.now()) for claim in claims]
-        desired = build_desired_fleet(
-            fleet, resolved.revision, now=ctx.now(), flags=self._features.flags
-        )
-        plan = plan_fleet(members, desired)
+        try:
+            resolved = await self._resolve(fleet, ctx)
+        except Stalled:  # nothing is done, but machines come and go
+            plan, desired = self._plan(fleet, fleet.status.update_revision, claims, ctx)
+            fleet_report.report_counts(fleet, plan, desired, ctx)
+            raise
+        plan, desired = self._plan(fleet, resolved.revision, claims, ctx)
         await self._carry_out(plan, fleet, resolved, claims, ctx)
         self._remember(fleet, resolved, claims, ctx)
         fleet_report.report(fleet, plan, desired, claims, ctx)
         return _compute_check_s(claims, fleet, plan, ctx.now())
+
+    def _plan(
+        self, fleet: Fleet, revision: str, claims: Sequence[MachineClaim], ctx: Context[Fleet]
+    ) -> tuple[Plan, DesiredFleet]:
+        members = [self._observe(claim, fleet, ctx.now()) for claim in claims]
+        desired = build_desired_fleet(fleet, revision, now=ctx.now(), flags=self._features.flags)
+        return plan_fleet(members, desired), desired
 
     async def forget(self, key: Key) -> None:
         """Drop the reconcile times of a deleted fleet."""

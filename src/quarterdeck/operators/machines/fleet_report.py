@@ -33,13 +33,27 @@ def report(
 ) -> None:
     """Write status and conditions from the counts that were taken before the plan was executed."""
     status = fleet.status
-    is_complete = _is_complete(plan, desired)
+    if not status.last_progress_time or status.update_revision != desired.revision:
+        ctx.status.set(last_progress_time=rfc3339.format_time(ctx.now()))
+    ctx.status.set(selector=format_selector(parse_selector_labels(fleet.spec.selector)))
+    if _is_complete(plan, desired) or not status.current_revision:
+        ctx.status.set(current_revision=desired.revision)
+    report_counts(fleet, plan, desired, ctx)
+    _report_progress(fleet, plan, desired, ctx)
+    _report_repair(plan, desired, ctx)
+    _report_failures(claims, ctx)
+    _report_pause(fleet, ctx)
+
+
+def report_counts(fleet: Fleet, plan: Plan, desired: DesiredFleet, ctx: Context[Fleet]) -> None:
+    """Write how many machines there are, and whether they are enough."""
+    status = fleet.status
     has_moved = (plan.updated, plan.available, plan.replicas) != (
         status.updated_replicas,
         status.available_replicas,
         status.replicas,
     )
-    if has_moved or not status.last_progress_time or status.update_revision != desired.revision:
+    if has_moved:
         ctx.status.set(last_progress_time=rfc3339.format_time(ctx.now()))
     ctx.status.set(
         replicas=plan.replicas,
@@ -47,15 +61,8 @@ def report(
         available_replicas=plan.available,
         updated_replicas=plan.updated,
         unavailable_replicas=max(0, desired.desired - plan.available),
-        selector=format_selector(parse_selector_labels(fleet.spec.selector)),
     )
-    if is_complete or not status.current_revision:
-        ctx.status.set(current_revision=desired.revision)
     _report_available(plan, desired, ctx)
-    _report_progress(fleet, plan, desired, ctx)
-    _report_repair(plan, desired, ctx)
-    _report_failures(claims, ctx)
-    _report_pause(fleet, ctx)
 
 
 def _is_complete(plan: Plan, desired: DesiredFleet) -> bool:

@@ -217,6 +217,28 @@ async def test_old_machines_are_replaced() -> None:
         await world.until(lambda: not old & set(world.ours()) and len(world.ours()) == 2)
 
 
+async def test_machines_are_counted_although_the_image_is_unknown() -> None:
+    async with open_world() as world, world.operator():
+        await make(world, 3)
+        await complete(world, 3)
+        await world.patch(Fleet, "web", {"spec": {"image": "nginx:latest"}})
+        await world.until(lambda: _image_reason(world, "ImageNotFound"))
+        for claim in (await world.list_all(MachineClaim))[:2]:
+            await world.delete(MachineClaim, claim.metadata.name)
+
+        async def is_counted() -> bool:
+            status = (await world.get(Fleet, "web")).status
+            return (status.replicas, status.available_replicas) == (1, 1)
+
+        await world.until(is_counted)
+        fleet = await world.get(Fleet, "web")
+        assert fleet.status.unavailable_replicas == 2
+        assert condition(fleet, "Available").status == "False"
+        assert condition(fleet, "Available").message == "1 of 3 machines are available"
+        await world.patch(Fleet, "web", {"spec": {"image": "small"}})
+        await complete(world, 3)
+
+
 async def test_unknown_image_is_reported_and_found_later() -> None:
     async with open_world() as world, world.operator():
         await make(world, 1, image="nginx:latest")
