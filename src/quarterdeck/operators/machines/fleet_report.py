@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.apis.hypervisor.fleet import Fleet
 from quarterdeck.kit import rfc3339
-from quarterdeck.meta.conditions import FALSE, TRUE
+from quarterdeck.meta.conditions import FALSE, TRUE, find
 from quarterdeck.operators.machines.conditions import (
     AVAILABLE,
     PAUSED,
@@ -33,7 +33,8 @@ def report(
 ) -> None:
     """Write status and conditions from the counts that were taken before the plan was executed."""
     status = fleet.status
-    if not status.last_progress_time or status.update_revision != desired.revision:
+    is_new = not status.last_progress_time or status.update_revision != desired.revision
+    if is_new or _has_begun(fleet, plan, desired):
         ctx.status.set(last_progress_time=rfc3339.format_time(ctx.now()))
     ctx.status.set(selector=format_selector(parse_selector_labels(fleet.spec.selector)))
     if _is_complete(plan, desired) or not status.current_revision:
@@ -63,6 +64,19 @@ def report_counts(fleet: Fleet, plan: Plan, desired: DesiredFleet, ctx: Context[
         unavailable_replicas=max(0, desired.desired - plan.available),
     )
     _report_available(plan, desired, ctx)
+
+
+def _has_begun(fleet: Fleet, plan: Plan, desired: DesiredFleet) -> bool:
+    """Whether there is work after a time without any: the deadline counts from now on."""
+    if plan.is_frozen or _is_complete(plan, desired):
+        return False
+    before = find(fleet.status.conditions, PROGRESSING)
+    pause = find(fleet.status.conditions, PAUSED)
+    was_at_work = before is not None and before.reason in (
+        Reason.UPDATING,
+        Reason.DEADLINE_EXCEEDED,
+    )
+    return not was_at_work or (pause is not None and not fleet.spec.paused)
 
 
 def _is_complete(plan: Plan, desired: DesiredFleet) -> bool:

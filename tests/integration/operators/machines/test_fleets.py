@@ -239,6 +239,28 @@ async def test_machines_are_counted_although_the_image_is_unknown() -> None:
         await complete(world, 3)
 
 
+async def test_quiet_time_does_not_count_for_the_deadline() -> None:
+    async with open_world() as world, world.operator():
+        await make(world, 1, progressDeadlineSeconds=60)
+        await complete(world, 1)
+        await world.advance(700)
+        await world.patch(Fleet, "web", {"spec": {"replicas": 2}})
+        await complete(world, 2)
+        assert "DeadlineExceeded" not in await world.events()
+
+
+async def test_pause_does_not_count_for_the_deadline() -> None:
+    async with open_world() as world, world.operator():
+        await make(world, 1, progressDeadlineSeconds=60)
+        await complete(world, 1)
+        await world.create_template("large")
+        await world.patch(Fleet, "web", {"spec": {"paused": True, "image": "large"}})
+        await world.advance(700)
+        await world.patch(Fleet, "web", {"spec": {"paused": False}})
+        await complete(world, 1)
+        assert "DeadlineExceeded" not in await world.events()
+
+
 async def test_unknown_image_is_reported_and_found_later() -> None:
     async with open_world() as world, world.operator():
         await make(world, 1, image="nginx:latest")
