@@ -110,7 +110,11 @@ class Clusters:
         return RequeueAfter(RETRY_S)
 
     async def protect(self, cluster: HypervisorCluster, ctx: Context[HypervisorCluster]) -> None:
-        """Keep the cluster while something refers to it; the step of its finalizer."""
+        """Keep the cluster while something refers to it; the step of its finalizer.
+
+        It stays connected, because its machines can only be deleted by a connection: after a
+        restart, or when its credentials change, it connects again.
+        """
         templates = [
             each
             for each in await ctx.list(HypervisorMachineTemplate)
@@ -122,6 +126,8 @@ class Clusters:
             if each.status.vm_ref is not None
             and each.status.vm_ref.hypervisor_cluster == str(cluster.key)
         ]
+        if claims:
+            await self.reconcile(cluster, ctx)
         report_in_use(ctx, [*templates, *claims])
         await self._connections.close(cluster.key)
 

@@ -210,6 +210,27 @@ async def test_api_server_that_fails_does_not_end_the_removal_of_vms() -> None:
             await world.until(lambda: world.ours() == [], within_s=1200.0)
 
 
+async def test_machines_of_a_cluster_that_is_deleted_go_after_a_restart() -> None:
+    async with open_world() as world:
+        async with world.operator():
+            await world.set_up()
+            await world.claim()
+            await world.phase("Ready")
+            await world.delete(HypervisorCluster, "lab")
+            await world.until(lambda: _is_kept(world))
+        async with world.operator():
+            await world.delete(MachineClaim, "m1")
+            await world.gone(MachineClaim, "m1")
+            assert world.ours() == []
+            await world.delete(HypervisorMachineTemplate, "small")
+            await world.gone(HypervisorCluster, "lab")
+
+
+async def _is_kept(world: World) -> bool:
+    cluster = await world.get(HypervisorCluster, "lab")
+    return condition(cluster, "Deleting").reason == "InUse"
+
+
 async def test_static_addresses_come_from_the_pool_and_reach_the_seed() -> None:
     async with open_world() as world, world.operator():
         await world.set_up()
