@@ -109,7 +109,9 @@ async def test_plan_run_tree_rerun_and_compare(
         assert "hypothesis: validated" in done
         assert ElementTree.parse(junit).getroot()[0].attrib["failures"] == "0"
         assert json.loads(report.read_bytes())["verdict"] == "validated"
-        assert "rerun demo" in await shell("run", file, code=1)
+        refusal = await shell("run", file, code=1)
+        assert "rerun demo" in refusal
+        assert "to run a changed file, change metadata.name in it, or delete" in refusal
 
         shown = await shell("tree", "demo")
         assert "├─ target app (gke demo-app)  Ready" in shown

@@ -68,7 +68,7 @@ async def _refuse_finished(client: "Client", document: Document, namespace: str)
     """An experiment runs once: applying a finished one again would do nothing.
 
     Raises:
-        CommandError: naming the command that runs it again.
+        CommandError: naming the command that runs it again, and what to do with a changed file.
     """
     from quarterdeck.apis.experiments.v1alpha1 import Experiment
     from quarterdeck.wire.status import NotFound
@@ -80,8 +80,9 @@ async def _refuse_finished(client: "Client", document: Document, namespace: str)
         return
     if found.status.phase in FINISHED:
         raise CommandError(
-            f"experiment {where}/{name} is {found.status.phase} already; run it again with: "
-            f"quarterdeck experiments rerun {name} -n {where}",
+            f"experiment {where}/{name} is {found.status.phase} already; run it again as it was "
+            f"with: quarterdeck experiments rerun {name} -n {where}; to run a changed file, change "
+            "metadata.name in it, or delete the experiment first",
             FAILED,
         )
 
