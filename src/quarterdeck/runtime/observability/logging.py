@@ -9,7 +9,7 @@ import logging
 import os
 import sys
 from datetime import UTC, datetime
-from typing import TextIO
+from typing import Any, TextIO
 
 ROOT = "quarterdeck"
 _OWN_ATTRIBUTES = frozenset(vars(logging.makeLogRecord({}))) | {"fields", "taskName"}
@@ -63,7 +63,17 @@ def get_logger(name: str = "", **fields: object) -> Logger:
     return Logger(logging.getLogger(f"{ROOT}.{name}" if name else ROOT), fields)
 
 
-class JsonFormatter(logging.Formatter):
+class _RedactingFormatter(logging.Formatter):
+    """Takes secrets out of tracebacks, whose last line repeats the message of the exception."""
+
+    def formatException(self, ei: Any) -> str:
+        """The traceback, masked as the message is in conditions, events and fields."""
+        from quarterdeck.kit.redaction import redact  # loaded with the first traceback
+
+        return redact(super().formatException(ei))
+
+
+class JsonFormatter(_RedactingFormatter):
     """One JSON object a line."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -82,7 +92,7 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line, default=str)
 
 
-class ConsoleFormatter(logging.Formatter):
+class ConsoleFormatter(_RedactingFormatter):
     """Aligned text for people."""
 
     def format(self, record: logging.LogRecord) -> str:

@@ -61,6 +61,20 @@ def test_console_logs_hold_no_control_characters_of_values() -> None:
     assert logging.ConsoleFormatter().format(record).endswith('reason="\\u001b[2J"')
 
 
+@pytest.mark.parametrize("formatter", [logging.JsonFormatter(), logging.ConsoleFormatter()])
+def test_tracebacks_tell_no_secret(formatter: standard_logging.Formatter) -> None:
+    value = "hunter" + "2"  # the source line is in the traceback, too
+    try:
+        raise KeyError(f"password={value}")
+    except KeyError as error:
+        found = (type(error), error, error.__traceback__)
+    record = standard_logging.LogRecord("q", 40, "f", 1, "failed", (), found)
+    text = formatter.format(record)
+    assert "test_tracebacks_tell_no_secret" in text
+    assert "KeyError: 'password=***'" in text
+    assert value not in text
+
+
 def test_logs_configured_again_go_to_the_new_stream_alone(logs: io.StringIO) -> None:
     second = io.StringIO()
     logging.configure("info", form="console", stream=second)
