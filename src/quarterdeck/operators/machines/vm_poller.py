@@ -77,6 +77,8 @@ class VmPoller:
             await self.poll(key, connection)
         except HypervisorError as error:
             self._report(key, str(error))
+        except Exception as error:
+            self._log.error("hypervisor cannot be read", cluster=str(key), error=error)
         else:
             self._failures.pop(key, None)
         finally:

@@ -1,6 +1,7 @@
 """Clusters and templates are checked for real, and notice when what they stand for is gone."""
 
 import logging
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,10 +20,11 @@ from quarterdeck.apis.core.config import ConfigMap, Secret
 from quarterdeck.client.intercept import InterceptingApi
 from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.meta.objects import ObjectMeta
-from quarterdeck.operators.machines.drivers.simulator import Simulator
+from quarterdeck.operators.machines.drivers.simulator import Simulator, SimulatorProvider
 from quarterdeck.operators.machines.drivers.simulator.faults import FailureRule
 from quarterdeck.operators.machines.drivers.simulator.persistence import dump, load
 from quarterdeck.operators.machines.errors import Code, make_error
+from quarterdeck.operators.machines.machine import VMInfo
 from quarterdeck.operators.machines.ports import Hypervisor, ProviderSettings
 from quarterdeck.testing import faults
 
@@ -208,6 +210,32 @@ async def test_api_server_that_fails_does_not_end_the_removal_of_vms() -> None:
         async with world.operator(api=SimpleNamespace(raw=api)):
             await abandon(world, "m1")
             await world.until(lambda: world.ours() == [], within_s=1200.0)
+
+
+class Buggy(SimulatorProvider):
+    """A provider that raises what no provider should raise."""
+
+    failures = 3
+
+    async def list_vms(self) -> Sequence[VMInfo]:
+        if self.failures:
+            self.failures -= 1
+            raise ValueError("a bug")
+        return await super().list_vms()
+
+
+async def test_provider_with_a_bug_does_not_end_the_poller() -> None:
+    async with open_world() as world:
+        provider = Buggy(world.lab)
+
+        async def open_provider(settings: ProviderSettings) -> Hypervisor:
+            return provider
+
+        async with world.operator(providers={"mock": open_provider}):
+            await world.set_up()
+            await world.until(lambda: provider.failures == 0, within_s=600.0)
+            await world.claim()
+            await world.phase("Ready")
 
 
 async def test_machines_of_a_cluster_that_is_deleted_go_after_a_restart() -> None:

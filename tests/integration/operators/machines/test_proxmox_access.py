@@ -44,6 +44,29 @@ async def test_password_gets_one_ticket_for_many_requests() -> None:
         assert rig.fake.logins == 1
 
 
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        *("https://[::1", "https://pve.example:99999", "https://pve..example:8006", "https://"),
+        *(f"https://me:{PASSWORD}@pve.example:8006", "https://pve.example/gr\u00f6\u00dfe"),
+    ],
+)
+async def test_endpoint_that_cannot_be_used_names_the_field(endpoint: str) -> None:
+    async with open_rig() as rig, _opened(rig, endpoint=endpoint) as provider:
+        with pytest.raises(TransientError, match=r"^spec\.endpoint is not valid: write") as caught:
+            await provider.test_connection()
+        assert PASSWORD not in str(caught.value)
+
+
+@pytest.mark.parametrize("token", ["to\nken", "token\u20ac"])
+async def test_credentials_that_no_header_can_have_are_refused(token: str) -> None:
+    access = AccessData(token_id=TOKEN_ID, token_secret=Secret(token))
+    async with open_rig() as rig, _opened(rig, access=access) as provider:
+        with pytest.raises(ConfigurationError, match=r"spec\.credentials: a value has") as caught:
+            await provider.test_connection()
+        assert token not in str(caught.value)
+
+
 async def test_expired_ticket_is_replaced_without_anybody_noticing() -> None:
     async with open_rig() as rig, _opened(rig, access=BY_PASSWORD) as provider:
         await provider.test_connection()

@@ -21,7 +21,7 @@ from quarterdeck.kit.redaction import Masker
 from quarterdeck.operators.machines.drivers.proxmox.access import Access, choose_access
 from quarterdeck.operators.machines.drivers.proxmox.failure import read_failure
 from quarterdeck.operators.machines.drivers.proxmox.records import Ticket
-from quarterdeck.operators.machines.drivers.proxmox.trust import open_context
+from quarterdeck.operators.machines.drivers.proxmox.trust import check_endpoint, open_context
 from quarterdeck.operators.machines.errors import Code, HypervisorError, make_error
 from quarterdeck.operators.machines.ports import ProviderSettings
 
@@ -138,6 +138,9 @@ class Api:
             content = await _read_body(response)
         except HttpError as error:
             raise _translate(error, operation) from error
+        except ValueError as error:  # the endpoint was checked: a header cannot be written
+            text = "spec.credentials: a value has characters that no request can carry"
+            raise make_error(Code.UNAUTHORIZED, text, operation=operation) from error
         if response.status >= 300:
             content = self._masker.mask_bytes(content)
         return _open_envelope(operation, response, content, self._masker)
@@ -146,6 +149,7 @@ class Api:
         async with self._opening:
             if self._client is None:
                 settings = self._settings
+                check_endpoint(settings.endpoint)
                 tls = await open_context(
                     settings.endpoint,
                     settings.ca_certificates,

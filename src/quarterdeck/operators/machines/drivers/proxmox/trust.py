@@ -21,6 +21,26 @@ def read_fingerprint(text: str) -> str:
     return text.replace(":", "").lower() if _FINGERPRINT.fullmatch(text) else ""
 
 
+def check_endpoint(endpoint: str) -> None:
+    """Check that requests can be sent to an endpoint.
+
+    Raises:
+        HypervisorError: UNAVAILABLE, without the endpoint, which may hold a password.
+    """
+    try:
+        parts = urlsplit(endpoint)
+        is_usable = (parts.hostname or "").encode("idna") != b"" and parts.port != 0
+    except ValueError:
+        is_usable = False
+    if (
+        not is_usable
+        or parts.username is not None
+        or not (endpoint.isascii() and " " not in endpoint)
+    ):
+        text = "spec.endpoint is not valid: write https://HOST:PORT, without credentials"
+        raise make_error(Code.UNAVAILABLE, text)
+
+
 async def open_context(
     endpoint: str, authorities: str, *, is_insecure: bool, timeout_s: float
 ) -> ssl.SSLContext | None:
