@@ -34,8 +34,9 @@ export function assess(object: KubeObject): Health {
   const since = main?.lastTransitionTime ?? created;
   const message = main?.message || status?.message || "";
   if (BAD_PHASES.has(phase)) return { level: "bad", label: phase, message, since };
-  if (stalled && (!main || main.status === "True")) {
-    const level = main ? "warn" : "bad"; // what runs still runs, but a change does not arrive
+  if (stalled && !(main?.status === "False" && BAD_REASON.test(main.reason ?? ""))) {
+    // the cause before its effect; while main is True, what runs still runs, but a change does not arrive
+    const level = main?.status === "True" ? "warn" : "bad";
     return { level, label: stalled.reason ?? "Stalled", message: stalled.message ?? "", since: stalled.lastTransitionTime ?? created };
   }
   if (main) {
