@@ -1,7 +1,10 @@
 """Splits URLs for a client into the origin to connect to and the target to request."""
 
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from urllib.parse import SplitResult
 
 _TARGET = re.compile(r"[!-~]*")
 _PLAIN = re.compile(r"(https?)://([a-z0-9.-]+)(?::([1-9][0-9]{0,4}))?")
@@ -73,6 +76,22 @@ def parse_origin(text: str) -> Origin:
     if parts.port == 0:
         raise ValueError(f"{text!r}: the port must be at least 1, got 0")
     return _build_origin(parts.scheme, host, parts.port or 0)
+
+
+def split_server_url(url: str) -> "SplitResult":
+    """The parts of a URL that a user wrote, whose host and port can be connected to.
+
+    Raises:
+        ValueError: the host is missing or cannot be a name, or the port is invalid.
+    """
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url)
+    if not (parts.hostname or "").encode("idna"):
+        raise ValueError("a URL must have a host")
+    if parts.port == 0:
+        raise ValueError("the port must be at least 1, got 0")
+    return parts
 
 
 def _build_origin(scheme: str, host: str, port: int) -> Origin:

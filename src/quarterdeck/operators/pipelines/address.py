@@ -10,6 +10,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from quarterdeck.apis.fleetmanagement.v1alpha1 import FleetConnection
 from quarterdeck.kit import duration
+from quarterdeck.kit.http.origin import split_server_url
 from quarterdeck.kit.redaction import Secret
 
 BASE_URL = "FLEET_MANAGEMENT_BASE_URL"
@@ -87,12 +88,9 @@ def split_source_url(url: str) -> SplitResult:
     """
     field = "spec.source.http.url"
     try:
-        parts = urlsplit(url)
-        host, port = (parts.hostname or "").encode("idna"), parts.port
+        parts = split_server_url(url)
     except ValueError:
-        host, port = b"", None
-    if not host or port == 0:
-        raise InvalidAddress(f"{field}: invalid URL: must be https://host[:port]/path")
+        raise InvalidAddress(f"{field}: invalid URL: must be https://host[:port]/path") from None
     if parts.username is not None or parts.password is not None:
         raise InvalidAddress(f"{field}: must not contain credentials: put them into the Secret")
     if not _PRINTABLE.fullmatch(parts.path + parts.query):

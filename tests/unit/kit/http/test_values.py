@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from quarterdeck.kit import http
 from quarterdeck.kit.http.body_buffer import BodyBuffer
 from quarterdeck.kit.http.encode import encode_chunk, format_headers, format_status_line
-from quarterdeck.kit.http.origin import parse_origin, split_url
+from quarterdeck.kit.http.origin import parse_origin, split_server_url, split_url
 from quarterdeck.kit.http.response import LineSplitter
 from quarterdeck.kit.http.state import format_date
 from quarterdeck.kit.http.target import split_target
@@ -126,6 +126,15 @@ def test_an_origin_that_cannot_be_reached_is_refused(text: str) -> None:
     with pytest.raises(ValueError) as refusal:
         parse_origin(text)
     assert "u:p" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["", "https://", "https://a..b", "https://a:0", "https://a:x", "https://[a", "a.b"]
+)
+def test_a_url_without_a_host_to_connect_to_is_refused(url: str) -> None:
+    with pytest.raises(ValueError):
+        split_server_url(url)
+    assert split_server_url("https://u:p@a.b:8443/c?d").hostname == "a.b"
 
 
 def test_header_fields_cannot_break_out_of_their_line() -> None:

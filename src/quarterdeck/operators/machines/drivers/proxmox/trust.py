@@ -10,6 +10,7 @@ import re
 import ssl
 from urllib.parse import urlsplit
 
+from quarterdeck.kit.http.origin import split_server_url
 from quarterdeck.operators.machines.errors import Code, make_error
 
 _FINGERPRINT = re.compile(r"(?:[0-9a-f]{2}:?){31}[0-9a-f]{2}", re.IGNORECASE)
@@ -28,15 +29,11 @@ def check_endpoint(endpoint: str) -> None:
         HypervisorError: UNAVAILABLE, without the endpoint, which may hold a password.
     """
     try:
-        parts = urlsplit(endpoint)
-        is_usable = (parts.hostname or "").encode("idna") != b"" and parts.port != 0
+        has_credentials = split_server_url(endpoint).username is not None
+        is_usable = not has_credentials and endpoint.isascii() and " " not in endpoint
     except ValueError:
         is_usable = False
-    if (
-        not is_usable
-        or parts.username is not None
-        or not (endpoint.isascii() and " " not in endpoint)
-    ):
+    if not is_usable:
         text = "spec.endpoint is not valid: write https://HOST:PORT, without credentials"
         raise make_error(Code.UNAVAILABLE, text)
 
