@@ -79,6 +79,13 @@ class DeleteKeys(msgspec.Struct, frozen=True):
     keys: tuple[str, ...]
 
 
+class DeleteIfEqual(msgspec.Struct, frozen=True):
+    """Delete a string value if it is still this one; anything else stays."""
+
+    key: str
+    value: bytes
+
+
 class ExtendTtl(msgspec.Struct, frozen=True):
     """Extend TTLs to at least `ttl_s`; absent keys and keys without a TTL are skipped."""
 
@@ -103,6 +110,7 @@ Write: TypeAlias = (
     | RemoveScored
     | PushItem
     | DeleteKeys
+    | DeleteIfEqual
     | ExtendTtl
     | Publish
 )

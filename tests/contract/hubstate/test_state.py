@@ -10,6 +10,7 @@ from quarterdeck.hubstate.ports import Message, StateStore
 from quarterdeck.hubstate.writes import (
     AddMembers,
     AddScored,
+    DeleteIfEqual,
     DeleteKeys,
     ExtendTtl,
     Publish,
@@ -113,6 +114,17 @@ async def test_keys_are_found_by_prefix_and_deleted(states: Open) -> None:
     assert len(await store.list_keys("cluster:")) == 4
     await store.commit([DeleteKeys(("cluster:a", "cluster:a:spec", "never was"))])
     assert await store.list_keys("cluster:a") == ["cluster:ab:spec"]
+    await store.aclose()
+
+
+async def test_a_value_is_deleted_only_while_it_is_the_one_named(states: Open) -> None:
+    store = states()
+    await store.commit([SetValue("a", b"1"), SetValue("b", b"1"), AddMembers("set", ("1",))])
+    await store.commit([SetValue("b", b"2")])
+    await store.commit([DeleteIfEqual(key, b"1") for key in ("a", "b", "set", "never was")])
+    assert await store.list_keys("") == ["b", "set"]
+    await store.commit([SetValue("b", b"3"), DeleteIfEqual("b", b"2"), DeleteIfEqual("b", b"3")])
+    assert await store.list_keys("") == ["set"]
     await store.aclose()
 
 

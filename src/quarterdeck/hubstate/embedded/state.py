@@ -14,7 +14,7 @@ from quarterdeck.hubstate.embedded.broker import Broker
 from quarterdeck.hubstate.embedded.values import Hash, Items, Members, Scored, Text, Value
 from quarterdeck.hubstate.errors import HubStateError, StoreRefused, StoreUnavailable
 from quarterdeck.hubstate.ports import Message
-from quarterdeck.hubstate.writes import DeleteKeys, ExtendTtl, Publish, Write
+from quarterdeck.hubstate.writes import DeleteIfEqual, DeleteKeys, ExtendTtl, Publish, Write
 from quarterdeck.kit.clock import Clock
 from quarterdeck.storage import (
     Closed,
@@ -159,6 +159,10 @@ class EmbeddedState:
                     continue
                 case DeleteKeys():
                     planned.update(dict.fromkeys(write.keys))
+                case DeleteIfEqual(key, value):
+                    before = planned[key] if key in planned else self._get_pending(key, now)
+                    if isinstance(before, Text) and before.value == value:
+                        planned[key] = None
                 case ExtendTtl():
                     self._plan_longer(write, planned, now)
                 case _:

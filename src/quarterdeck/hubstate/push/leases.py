@@ -4,7 +4,7 @@ import msgspec
 
 from quarterdeck.hubstate import keys
 from quarterdeck.hubstate.ports import StateReader
-from quarterdeck.hubstate.writes import DeleteKeys, SetValue, Write
+from quarterdeck.hubstate.writes import DeleteIfEqual, SetValue, Write
 from quarterdeck.kit import json
 
 LEASE_S = 90
@@ -34,9 +34,9 @@ def plan_renewal(cluster: str, lease: CollectorLease) -> Write:
     return SetValue(get_key(cluster), json.encode(lease), LEASE_S)
 
 
-def plan_release(cluster: str) -> Write:
-    """Plan the release of the lease."""
-    return DeleteKeys((get_key(cluster),))
+def plan_release(cluster: str, lease: CollectorLease) -> Write:
+    """Plan the release of the lease, unless a newer stream takes it over in the meantime."""
+    return DeleteIfEqual(get_key(cluster), json.encode(lease))
 
 
 async def find_lease(state: StateReader, cluster: str) -> CollectorLease | None:

@@ -6,6 +6,7 @@ from typing import TypeAlias, assert_never
 from quarterdeck.hubstate.writes import (
     AddMembers,
     AddScored,
+    DeleteIfEqual,
     DeleteKeys,
     ExtendTtl,
     Publish,
@@ -28,6 +29,10 @@ _TYPES = {
 }
 """Types that commands expect of their key; the others take any."""
 ABSENT = b"none"
+_DELETE_IF_EQUAL = (
+    "if redis.pcall('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
+)
+"""With `pcall`, because a key of another type is not equal either."""
 
 
 def find_expected_types(planned: Sequence[Command]) -> dict[str, bytes]:
@@ -82,6 +87,8 @@ def _build_command(write: Write) -> Iterator[Command]:
         case DeleteKeys():
             for key in write.keys:  # one each: on a cluster keys live on different servers
                 yield ("DEL", key)
+        case DeleteIfEqual():
+            yield ("EVAL", _DELETE_IF_EQUAL, 1, write.key, write.value)
         case ExtendTtl():
             for key in write.keys:
                 yield ("EXPIRE", key, write.ttl_s, "GT")

@@ -213,7 +213,7 @@ class Session:
         try:
             held = await leases.find_lease(self._state, self.cluster)
             if held is not None and held.session == self._lease.session:
-                await self._state.commit([leases.plan_release(self.cluster)])
+                await self._state.commit([leases.plan_release(self.cluster, held)])
         except HubStateError as error:
             _log.debug("cannot delete the lease of a collector; it expires", reason=str(error))
 

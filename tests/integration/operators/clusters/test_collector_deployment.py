@@ -97,8 +97,8 @@ async def read_token(spoke: Spoke) -> str:
 async def set_connected(w: World, *, connected: bool = True) -> None:
     now = rfc3339.format_time(w.clock.now())
     lease = CollectorLease(session="s", version="9.9", connected_at=now, last_heartbeat=now)
-    write = leases.plan_renewal("east", lease) if connected else leases.plan_release("east")
-    await w.state.commit([write])
+    release = DeleteKeys((leases.get_key("east"),))
+    await w.state.commit([leases.plan_renewal("east", lease) if connected else release])
 
 
 async def test_a_push_cluster_gets_a_collector_with_a_token_of_its_own(world: Make) -> None:

@@ -198,6 +198,29 @@ async def test_a_newer_stream_replaces_the_older_and_keeps_its_lease(hub: Hub) -
 
 
 @with_hub
+async def test_a_stream_that_ends_leaves_a_lease_that_is_taken_over_meanwhile(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, get = leases.get_key("east"), hub.state.get
+
+    async def read_and_take_over(wanted: str) -> bytes | None:
+        found = await get(wanted)
+        if wanted == key and (lease := leases.decode_lease(found)) is not None:
+            newer = msgspec.structs.replace(lease, session="newer")
+            await hub.state.commit([leases.plan_renewal("east", newer)])
+        return found
+
+    async with hub.connect("east", await hub.issue("east")) as wire:
+        monkeypatch.setattr(hub.state, "get", read_and_take_over)
+        await wire.call.done_writing()
+        assert (await wire.wait_refused())[0] is grpc.StatusCode.OK
+    monkeypatch.undo()
+    lease = await leases.find_lease(hub.state, "east")
+    assert lease is not None
+    assert lease.session == "newer"
+
+
+@with_hub
 async def test_a_history_that_is_down_is_not_acknowledged_and_state_stays_fresh(
     hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
