@@ -250,7 +250,7 @@ class Builder:
             seen.add(rule.name)
             try:
                 tree = parse(rule.expression, compat=False)
-                for error in check(tree, kinds, noun="aggregation"):
+                for error in check(tree, kinds, noun="aggregation", is_condition=True):
                     self._note_at_position(f"{place}.expression", rule.name, rule.expression, error)
                 self.alerts.append(CompiledAlert(rule, CompiledExpression(tree, "boolean")))
             except ExpressionError as error:

@@ -90,6 +90,19 @@ def test_mistakes_of_rules_are_named_with_their_place() -> None:
     assert (verdicts["a"], verdicts["total"]) == ("invalid", "valid")
 
 
+@pytest.mark.parametrize(
+    "expression", ["total + 1", "total", "1", "null", 'if(total > 1, "a", "b")']
+)
+def test_an_expression_that_is_no_condition_is_refused(expression: str) -> None:
+    with pytest.raises(SourceError, match="the expression must be a condition, got"):
+        compile_source(spec({"name": "a", "expression": expression}))
+
+
+@pytest.mark.parametrize("expression", ["!total", "true", "total > 1 ? true : total", "total && 1"])
+def test_an_expression_that_can_be_true_or_false_is_taken(expression: str) -> None:
+    assert rule(expression).rule.expression == expression
+
+
 def test_a_field_is_no_aggregation() -> None:
     with pytest.raises(SourceError, match="size"):
         compile_source(spec({"name": "a", "expression": "size > 1"}))

@@ -20,14 +20,22 @@ from quarterdeck.kit.patterns import PatternError, compile_re2
 
 
 def check(
-    tree: Expression, kinds: Mapping[str, int], *, owner: str = "", noun: str = "field"
+    tree: Expression,
+    kinds: Mapping[str, int],
+    *,
+    owner: str = "",
+    noun: str = "field",
+    is_condition: bool = False,
 ) -> list[ExpressionError]:
     """Every problem of an expression over fields of these kinds, left to right.
 
     `owner` is the computed field itself, which is never suggested; `noun` is what names stand for.
+    A condition must be able to give true or false: a number would nearly always count as true.
     """
     checker = _Checker(kinds, owner, noun)
-    checker.infer_kinds(tree)
+    found = checker.infer_kinds(tree)
+    if is_condition and not found & BOOL:
+        checker.note_no_condition(tree, found)
     return sorted(checker.problems, key=lambda problem: problem.position)
 
 
@@ -78,6 +86,11 @@ class _Checker:
                 return self.infer_kinds(then) | self.infer_kinds(otherwise)
             case Call():
                 return self._call(node)
+
+    def note_no_condition(self, node: Expression, kinds: int) -> None:
+        """Note that an expression gives these kinds where a condition is required."""
+        message = f"the expression must be a condition, got {name_kinds(kinds)}"
+        self._note(message, node, "compare it, for example with > 0")
 
     def _note(self, message: str, node: Expression, hint: str = "") -> None:
         self.problems.append(ExpressionError(message, node.position, hint))
