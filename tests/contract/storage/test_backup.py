@@ -3,6 +3,7 @@
 import asyncio
 import os
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,10 @@ from quarterdeck.storage import StoreKey, open_sqlite
 from quarterdeck.storage.sqlite.backup import restore, snapshot, verify
 
 KEY = StoreKey("pods", "a", "x")
+
+
+def _ignore_revision(value: bytes, _: int) -> bytes:
+    return value
 
 
 async def test_a_restored_database_has_what_the_snapshot_had(
@@ -45,7 +50,32 @@ async def test_a_restore_keeps_the_database_that_it_replaces(
     report = await asyncio.to_thread(restore, copy, database)
     assert (report.objects, report.revision) == (1, newest + 1), "above what was acknowledged"
     kept = database.with_name(f"{database.name}.replaced")
+    assert report.kept == kept
     for path, value in ((database, b"before"), (kept, b"after")):
+        again = open_sqlite(path)
+        entry = again.get(KEY)
+        assert entry is not None and entry.value == value
+        await again.close()
+
+
+async def test_every_restore_keeps_the_database_that_it_replaces(
+    database: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy.db"
+    kept: list[Path | None] = []
+    await open_sqlite(database).close()
+    await asyncio.to_thread(snapshot, database, copy)
+    for value in (b"1", b"2", b"3"):
+        store = open_sqlite(database)
+        await store.put(KEY, partial(_ignore_revision, value))
+        await store.close()
+        log = database.with_name(f"{database.name}-wal")
+        log.write_bytes(value)  # an unreadable rest of a log goes along with its database
+        kept.append((await asyncio.to_thread(restore, copy, database)).kept)
+    ends = (".replaced", ".replaced.2", ".replaced.3")
+    assert kept == [database.with_name(database.name + end) for end in ends]
+    for path, value in zip(filter(None, kept), (b"1", b"2", b"3"), strict=True):
+        assert path.with_name(f"{path.name}-wal").read_bytes() == value
         again = open_sqlite(path)
         entry = again.get(KEY)
         assert entry is not None and entry.value == value

@@ -1,5 +1,6 @@
 """Copies of a database: taken while it is in use, checked, and put in its place."""
 
+import itertools
 import os
 import sqlite3
 from contextlib import closing
@@ -30,6 +31,8 @@ class Report(NamedTuple):
     """What is wrong, in one line; empty if every acknowledged write is there."""
     resources: tuple[str, ...] = ()
     """The resources that have objects."""
+    kept: Path | None = None
+    """Where a restore left the database that it replaced; None if there was none."""
 
 
 class _Sealed(Cipher):
@@ -97,7 +100,8 @@ def restore(source: Path, path: Path, *, requires: str = "") -> Report:
 
     With `requires`, a snapshot without an object of this resource is refused.
 
-    The replaced database is kept under a name that ends in `.replaced`. Revisions continue above
+    The replaced database is kept under a new name, with `.replaced` at its end, or `.replaced.2` if
+    an earlier restore left one there. Revisions continue above
     every one that was acknowledged before, so that clients with older watches have to list again.
 
     Raises:
@@ -129,16 +133,38 @@ def _replace(source: Path, path: Path, report: Report) -> Report:
         revision = max(report.revision, _find_newest(path)) + 1
         with closing(file.connect(draft, "full", max_bytes=None)) as connection:
             _start_history(connection, revision)
-        for end in ("", "-wal", "-shm"):
-            old = path.with_name(path.name + end)
-            if old.exists():
-                os.replace(old, path.with_name(f"{path.name}.replaced{end}"))
+        kept = _move_away(path)
         os.replace(draft, path)
         Mark(get_mark_path(path), revision).close()
         file.sync(path.parent)
     finally:
         _remove(draft)
-    return report._replace(revision=revision, compacted=revision)
+    return report._replace(revision=revision, compacted=revision, kept=kept)
+
+
+def _move_away(path: Path) -> Path | None:
+    """Rename a database and its log; returns the new path, or None if there are none.
+
+    Nothing is overwritten: an older database would be lost, or SQLite would read its log as part
+    of this one.
+    """
+    existing = _list_files(path)
+    if not existing:
+        return None
+    kept = path.with_name(f"{path.name}.replaced")
+    for number in itertools.count(2):
+        if not _list_files(kept):
+            break
+        kept = path.with_name(f"{path.name}.replaced.{number}")
+    for old in existing:
+        os.replace(old, kept.with_name(kept.name + old.name.removeprefix(path.name)))
+    return kept
+
+
+def _list_files(path: Path) -> list[Path]:
+    """The files of a database that exist: itself, its log and the index of that."""
+    files = (path.with_name(path.name + end) for end in ("", "-wal", "-shm"))
+    return [each for each in files if each.exists()]
 
 
 def _start_history(connection: sqlite3.Connection, revision: int) -> None:

@@ -14,15 +14,18 @@ def restore(
     data_dir: DataDir = ".quarterdeck",
     json: Json = False,
 ) -> None:
-    """Replace the database by a snapshot; the old one is kept as state.db.replaced.
+    """Replace the database by a snapshot; the old one is kept, as state.db.replaced.
 
     The server must be stopped. Clients that watched before list again.
     """
     from quarterdeck.app import backup
 
     report = backup.restore(Path(data_dir), Path(file))
-    result = {"objects": report.objects, "nextRevision": report.revision + 1}
+    kept = str(report.kept or "")
+    result = {"objects": report.objects, "nextRevision": report.revision + 1, "replaced": kept}
     text = f"restored {report.objects} objects; the next revision is {report.revision + 1}"
+    if kept:
+        text += f"; the replaced database is kept as {kept}"
     print_result(result, text, as_json=json)
 
 
