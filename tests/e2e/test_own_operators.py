@@ -16,7 +16,7 @@ import pytest
 from quarterdeck.client import Client, load_config
 from quarterdeck.kit import yaml
 from quarterdeck.meta.identity import GVR
-from quarterdeck.testing import eventually, programs
+from quarterdeck.testing import eventually
 from quarterdeck.wire.status import ApiError
 
 ROOT = Path(__file__).parents[2]
@@ -74,13 +74,12 @@ def test_mistakes_are_one_line(project: Path, arguments: tuple[str, ...], messag
 
 @contextmanager
 def developing(
-    project: Path, log: Path, *, source: str = "ledger_book.py", health_port: int = 0
+    project: Path, log: Path, *, source: str = "ledger_book.py"
 ) -> Iterator[subprocess.Popen[bytes]]:
-    port = str(health_port or programs.find_free_port())
     command = [sys.executable, "-m", "quarterdeck.cli", "dev", source]
     with log.open("w") as output:
         process = subprocess.Popen(
-            [*command, "--health-port", port],
+            [*command, "--health-port", "0"],
             cwd=project,
             stdout=output,
             stderr=output,
@@ -121,8 +120,8 @@ async def test_dev_runs_the_operator_and_follows_its_source(project: Path, tmp_p
 
 async def test_dev_registers_webhooks_and_answers_why(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples/database", tmp_path / "database")
-    log, folder, port = tmp_path / "log", tmp_path / "database", programs.find_free_port()
-    with developing(folder, log, source="database.py", health_port=port):
+    log, folder = tmp_path / "log", tmp_path / "database"
+    with developing(folder, log, source="database.py"):
         await eventually(lambda: "manager started" in log.read_text())
         sample = yaml.load((folder / "sample.yaml").read_text())
         async with Client(load_config(folder / ".quarterdeck/dev.kubeconfig")) as client:
@@ -137,7 +136,7 @@ async def test_dev_registers_webhooks_and_answers_why(tmp_path: Path) -> None:
                 return bool(found.get("status", {}).get("readyReplicas") == 3)
 
             await eventually(is_ready)
-        health = f"http://127.0.0.1:{port}"
+        health = log.read_text().partition(" --health ")[2].split()[0]
         for kind in ("Database", "databases", "db"):
             done = call("why", kind, "sample", "--health", health, folder=folder)
             assert "wrote    apply StatefulSet default/sample" in done.stdout, done.stderr

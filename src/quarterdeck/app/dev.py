@@ -17,6 +17,7 @@ from quarterdeck.app.cluster import Cluster
 from quarterdeck.app.project import load_project
 from quarterdeck.app.signals import StopSignal
 from quarterdeck.kit.clock import Clock, SystemClock
+from quarterdeck.kit.free_port import find_free_port
 from quarterdeck.server.options import ServerOptions
 
 _CHECK_INTERVAL_S = 0.5
@@ -48,6 +49,8 @@ async def serve(
     """
     from quarterdeck.app.kubeconfig import write_plain
 
+    if settings.health_port == 0:  # chosen once, so that the address survives restarts
+        settings = msgspec.structs.replace(settings, health_port=find_free_port())
     project = load_project(settings.target)
     options = ServerOptions(simulate_workloads=True)
     async with Cluster(port=settings.port, options=options) as cluster:

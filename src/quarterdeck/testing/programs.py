@@ -19,6 +19,8 @@ from pathlib import Path
 
 import pytest
 
+from quarterdeck.kit.free_port import find_free_port as find_free_port
+
 _STEP_S = 0.02
 _START_S = 60.0
 _STOP_S = 10.0
@@ -36,14 +38,6 @@ def require(name: str, *, install: str = "make tools") -> str:
     if name in required:
         pytest.fail(f"{name} is not installed, and QUARTERDECK_REQUIRE_TOOLS names it: {install}")
     pytest.skip(f"{name} is not installed: {install}")
-
-
-def find_free_port() -> int:
-    """A free port of loopback."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def build_redis_command(port: int, *options: str) -> list[str]:

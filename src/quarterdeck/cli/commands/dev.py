@@ -15,7 +15,7 @@ async def dev(
     ],
     port: Annotated[int, port_option("--port", "Port of the API server, 0 for any free port.")] = 0,
     health_port: Annotated[
-        int, port_option("--health-port", "Port of the operator's health page, for `why`.")
+        int, port_option("--health-port", "Port of the operator's health page, 0 for any.")
     ] = 8081,
     kubeconfig: Annotated[
         str, Option("--kubeconfig-out", metavar="PATH", help="Where the kubeconfig is written.")

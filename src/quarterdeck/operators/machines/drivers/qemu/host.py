@@ -2,11 +2,9 @@
 
 import os
 import shutil
-import socket
 from collections.abc import Sequence
 from pathlib import Path
 
-from quarterdeck.operators.machines.drivers.qemu.command import LOOPBACK
 from quarterdeck.operators.machines.drivers.qemu.folder import VmRecord
 from quarterdeck.operators.machines.machine import Node
 
@@ -32,10 +30,3 @@ def read_memory(path: Path = Path("/proc/meminfo")) -> int:
         if line.startswith("MemTotal:"):
             return int(line.split()[1]) * 1024
     return 0
-
-
-def find_free_port() -> int:
-    """A loopback port that is free now; another process may still take it."""
-    with socket.socket() as found:
-        found.bind((LOOPBACK, 0))
-        return int(found.getsockname()[1])

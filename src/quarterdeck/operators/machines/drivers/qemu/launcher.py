@@ -4,11 +4,11 @@ import asyncio
 
 import msgspec
 
+from quarterdeck.kit.free_port import find_free_port
 from quarterdeck.operators.machines.drivers.qemu import process
 from quarterdeck.operators.machines.drivers.qemu.accelerator import choose_accelerator
 from quarterdeck.operators.machines.drivers.qemu.command import Accelerator, build_command
 from quarterdeck.operators.machines.drivers.qemu.folder import Folder, VmFolder, VmRecord
-from quarterdeck.operators.machines.drivers.qemu.host import find_free_port
 from quarterdeck.operators.machines.drivers.qemu.images import Images
 from quarterdeck.operators.machines.drivers.qemu.tpm import Tpms
 from quarterdeck.operators.machines.errors import HypervisorError
