@@ -15,6 +15,7 @@ import pytest
 from example_counts import count_examples
 
 from quarterdeck.kit import http
+from quarterdeck.kit.gc_tuning import tune_gc
 from quarterdeck.testing.blocking import BlockingCallDetector
 from quarterdeck.testing.descriptors import find_leaked_descriptors, list_descriptors
 
@@ -81,9 +82,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Set aside what was imported and collected: it stays, so no collection need walk it again."""
+    """Set aside what was imported and collected: it stays, so no collection need walk it again.
+
+    Thresholds are those of the product, which take a tenth off the tests of a running operator.
+    """
     gc.collect()
-    gc.freeze()
+    tune_gc()
 
 
 @pytest.hookimpl(tryfirst=True)
