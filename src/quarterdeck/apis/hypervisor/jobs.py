@@ -13,6 +13,9 @@ from quarterdeck.apis.hypervisor.names import POOL_LABEL, PREFIX
 CONFIG_LABEL = f"{PREFIX}/config"
 """What a ConfigMap of ours is for: `features`, `simulator` or `jobs`."""
 JOBS = "jobs"
+POLLING_PROBLEM = f"{PREFIX}/polling-problem"
+"""Annotation of the ConfigMap: why the CI system could not be asked for jobs the last time; empty
+if it could, and absent if it was never asked."""
 RUNNER_LABELS = ("self-hosted", "hyperfleet", "ephemeral")
 """Labels that every runner has."""
 

@@ -176,7 +176,7 @@ class RunnerPoolStatus(Struct, frozen=True, kw_only=True):
     jobs: Annotated[tuple[PoolJob, ...], Schema(list_type="map", list_map_keys=("id",))] = ()
     """Jobs that wait or run."""
     conditions: Conditions = ()
-    """Ready and Scaling."""
+    """Ready, Scaling and Polling."""
 
 
 class RunnerPool(Object, frozen=True, kw_only=True):

@@ -27,6 +27,7 @@ REPLICA_FAILURE = "ReplicaFailure"
 IMAGE_RESOLVED = "ImageResolved"
 REMEDIATION_ALLOWED = "RemediationAllowed"
 SCALING = "Scaling"
+POLLING = "Polling"
 
 CLUSTER_TYPES = (READY, DELETING, UNSUPPORTED)
 TEMPLATE_TYPES = (TEMPLATE_VALID, DELETING, UNSUPPORTED)
@@ -55,7 +56,7 @@ FLEET_TYPES = (
     PAUSED,
     UNSUPPORTED,
 )
-POOL_TYPES = (READY, SCALING, UNSUPPORTED)
+POOL_TYPES = (READY, SCALING, POLLING, UNSUPPORTED)
 
 
 class Reason(enum.StrEnum):
@@ -151,5 +152,8 @@ class Reason(enum.StrEnum):
     DEMAND_INCREASED = "DemandIncreased"
     DEMAND_DECREASED = "DemandDecreased"
     STEADY = "Steady"
+    POLLED = "Polled"
+    POLLING_FAILED = "PollingFailed"
+    POLLING_DISABLED = "PollingDisabled"
     LIFETIME_EXCEEDED = "LifetimeExceeded"
     JOB_TIMEOUT = "JobTimeout"

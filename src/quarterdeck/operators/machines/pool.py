@@ -7,7 +7,13 @@ from datetime import datetime
 import msgspec
 
 from quarterdeck.apis.hypervisor.claim import MachineClaim, MachineClaimSpec
-from quarterdeck.apis.hypervisor.jobs import Job, build_record_name, find_busy_runners, read_jobs
+from quarterdeck.apis.hypervisor.jobs import (
+    POLLING_PROBLEM,
+    Job,
+    build_record_name,
+    find_busy_runners,
+    read_jobs,
+)
 from quarterdeck.apis.hypervisor.names import CLAIM_FINALIZER, POOL_LABEL, PRESERVE, TEMPLATE_LABEL
 from quarterdeck.apis.hypervisor.pool import PoolJob, PoolLifecycle, RunnerPool
 from quarterdeck.apis.hypervisor.references import ObjectReference
@@ -17,7 +23,7 @@ from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import ObjectMeta, with_metadata
 from quarterdeck.operators.machines.claim_deletion import KILL_JOB
 from quarterdeck.operators.machines.claim_metadata import check_labels, generate_name
-from quarterdeck.operators.machines.conditions import READY, SCALING, Reason
+from quarterdeck.operators.machines.conditions import POLLING, READY, SCALING, Reason
 from quarterdeck.operators.machines.features import Features
 from quarterdeck.operators.machines.held_machines import find_held
 from quarterdeck.operators.machines.machinespec import build_runner_name
@@ -78,6 +84,7 @@ class Pools:
             plan = Plan(plan.desired)
         is_cordoned = await self._carry_out(plan, pool, claims, ctx)
         self._report(pool, plan, runners, jobs, ctx)
+        _report_polling(pool, record, ctx)
         if held := find_held(claims):
             _report_held(held[0], ctx)
         times = [each for each in (plan.check_s, change_s) if each is not None]
@@ -242,6 +249,22 @@ async def _find_unusable_secret(pool: RunnerPool, ctx: Context[RunnerPool]) -> l
     if await ctx.find(SecretHead, key.name, namespace) is None:
         return [f"spec.webhook (Secret {key} not found: {refusal})"]
     return []
+
+
+def _report_polling(
+    pool: RunnerPool, record: ConfigRecord | None, ctx: Context[RunnerPool]
+) -> None:
+    """Report whether the CI system could be asked for jobs, if it is to be asked."""
+    polling = pool.spec.polling
+    problem = record.metadata.annotations.get(POLLING_PROBLEM) if record is not None else None
+    if polling is None or not polling.enabled:
+        if ctx.status.get_transition(POLLING)[0] is not None:
+            text = "spec.polling.enabled is not true"
+            set_condition(ctx, POLLING, FALSE, Reason.POLLING_DISABLED, text)
+    elif problem:
+        report_condition(ctx, POLLING, FALSE, Reason.POLLING_FAILED, problem)
+    elif problem is not None:
+        set_condition(ctx, POLLING, TRUE, Reason.POLLED, "the CI system was asked for jobs")
 
 
 def _report_held(held: tuple[str, Condition], ctx: Context[RunnerPool]) -> None:

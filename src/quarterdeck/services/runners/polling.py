@@ -19,7 +19,7 @@ from quarterdeck.kit.redaction import Masker
 from quarterdeck.meta.identity import Key
 from quarterdeck.services.runners.events import JobEvent
 from quarterdeck.services.runners.matching import can_serve
-from quarterdeck.services.runners.record import write_job
+from quarterdeck.services.runners.record import write_job, write_poll_result
 from quarterdeck.wire.status import ApiError, NotFound
 
 T = TypeVar("T")
@@ -104,10 +104,14 @@ class Poller:
                     continue
                 self._asked[pool.key] = now
                 await self.poll(pool)
+                problem = ""
             except duration.DurationError as error:
-                self._warn(str(pool.key), f"spec.polling.interval: {error}")
+                problem = f"spec.polling.interval: {error}"
             except PollFailed as error:
-                self._warn(str(pool.key), str(error))
+                problem = str(error)
+            if problem:
+                self._warn(str(pool.key), problem)
+            await write_poll_result(self._client, pool, problem)
 
     async def poll(self, pool: RunnerPool) -> None:
         """Record the jobs that wait or run; recorded jobs that are not listed have ended.

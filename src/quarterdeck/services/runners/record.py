@@ -7,7 +7,12 @@ from typing import Any
 import msgspec
 
 from quarterdeck.apis.core.config import ConfigMap
-from quarterdeck.apis.hypervisor.jobs import Job, build_record_labels, build_record_name
+from quarterdeck.apis.hypervisor.jobs import (
+    POLLING_PROBLEM,
+    Job,
+    build_record_labels,
+    build_record_name,
+)
 from quarterdeck.apis.hypervisor.pool import RunnerPool
 from quarterdeck.client.client import Client
 from quarterdeck.kit import rfc3339
@@ -65,14 +70,7 @@ async def write_job(client: Client, pool: RunnerPool, job: Job, now: datetime) -
     records = client.resource(ConfigMap.KIND.gvr)
     name, namespace = build_record_name(pool.metadata.name), pool.metadata.namespace
     for _ in range(_TRIES):
-        try:
-            record = await client.get(ConfigMap, name, namespace)
-        except NotFound:
-            try:
-                await records.create(_build_empty_record(pool))
-            except AlreadyExists:
-                pass  # another delivery was faster
-            continue
+        record = await _get_or_create(client, pool)
         changes = plan_change(record.data, job, now)
         if not changes:
             return False
@@ -86,6 +84,28 @@ async def write_job(client: Client, pool: RunnerPool, job: Job, now: datetime) -
             continue
         return f"job-{job.id}" in changes
     raise Conflict(f"ConfigMap {namespace}/{name} was changed at every attempt")
+
+
+async def write_poll_result(client: Client, pool: RunnerPool, problem: str) -> None:
+    """Record why the CI system could not be asked for jobs; an empty text if it could."""
+    record = await _get_or_create(client, pool)
+    if record.metadata.annotations.get(POLLING_PROBLEM) == problem:
+        return
+    patch = {"metadata": {"annotations": {POLLING_PROBLEM: problem}}}
+    records = client.resource(ConfigMap.KIND.gvr)
+    await records.patch(record.metadata.name, patch, namespace=record.metadata.namespace)
+
+
+async def _get_or_create(client: Client, pool: RunnerPool) -> ConfigMap:
+    name, namespace = build_record_name(pool.metadata.name), pool.metadata.namespace
+    try:
+        return await client.get(ConfigMap, name, namespace)
+    except NotFound:
+        try:
+            await client.resource(ConfigMap.KIND.gvr).create(_build_empty_record(pool))
+        except AlreadyExists:
+            pass  # another delivery was faster
+        return await client.get(ConfigMap, name, namespace)
 
 
 def _build_empty_record(pool: RunnerPool) -> dict[str, Any]:

@@ -126,3 +126,21 @@ async def test_pool_that_no_request_can_be_made_of_does_not_end_the_poller() -> 
             assert "secret" not in warnings[name]
         assert "zz-good" not in warnings
         assert {path.partition("/actions")[0] for path, _ in github.asked} == {"/repos/acme/web"}
+
+
+async def test_the_pool_says_whether_it_can_be_polled() -> None:
+    async with open_world() as world, world.operator():
+        await make_pool(world, "ci", {"repository": "acme/web"}, interval="1s")
+
+        async def has(status: str, reason: str) -> bool:
+            pool = await world.get(RunnerPool, "ci")
+            found = next((each for each in pool.status.conditions if each.type == "Polling"), None)
+            return found is not None and (found.status, found.reason) == (status, reason)
+
+        await poll(world, Github(status=502))
+        await world.until(lambda: has("False", "PollingFailed"))
+        assert "PollingFailed" in await world.events()
+        await poll(world, Github())
+        await world.until(lambda: has("True", "Polled"))
+        await world.patch(RunnerPool, "ci", {"spec": {"polling": {"enabled": False}}})
+        await world.until(lambda: has("False", "PollingDisabled"))
