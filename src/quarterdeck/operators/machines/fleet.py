@@ -95,12 +95,19 @@ class Fleets:
         claims = list(await ctx.list_owned(MachineClaim))
         try:
             resolved = await self._resolve(fleet, ctx)
-        except Stalled:  # nothing is done, but machines come and go
+        except Stalled:  # no machine can be created, but surplus ones can be removed
             plan, desired = self._plan(fleet, fleet.status.update_revision, claims, ctx)
+            surplus = tuple(each for each in plan.remove if each.reason == "ScaleDown")
+            plan = plan._replace(create=0, remove=surplus)
+            await self._remove(plan, claims, ctx)
+            fleet_report.report_changes(plan, ctx)
             fleet_report.report_counts(fleet, plan, desired, ctx)
             raise
         plan, desired = self._plan(fleet, resolved.revision, claims, ctx)
-        await self._carry_out(plan, fleet, resolved, claims, ctx)
+        await self._remove(plan, claims, ctx)
+        await self._create(plan, fleet, resolved, claims, ctx)
+        self._count_failures(plan, fleet, ctx)
+        fleet_report.report_changes(plan, ctx)
         self._remember(fleet, resolved, claims, ctx)
         fleet_report.report(fleet, plan, desired, claims, ctx)
         return _compute_check_s(claims, fleet, plan, ctx.now())
@@ -178,7 +185,14 @@ class Fleets:
         share = hash_name(claim.metadata.uid) / 2**32
         return lifetime_s * (1 - _JITTER + 2 * _JITTER * share) - age_s
 
-    async def _carry_out(
+    async def _remove(
+        self, plan: Plan, claims: Sequence[MachineClaim], ctx: Context[Fleet]
+    ) -> None:
+        by_name = {claim.metadata.name: claim for claim in claims}
+        for removal in plan.remove:
+            await ctx.delete(by_name[removal.name], propagation="Background")
+
+    async def _create(
         self,
         plan: Plan,
         fleet: Fleet,
@@ -186,10 +200,7 @@ class Fleets:
         claims: Sequence[MachineClaim],
         ctx: Context[Fleet],
     ) -> None:
-        by_name = {claim.metadata.name: claim for claim in claims}
-        for removal in plan.remove:
-            await ctx.delete(by_name[removal.name], propagation="Background")
-        taken = set(by_name)
+        taken = {claim.metadata.name for claim in claims}
         counts = Counter(each.spec.template_ref.name for each in claims if not each.is_deleting)
         for _ in range(plan.create):
             name = self._generate_name(fleet.metadata.name, taken)
@@ -197,9 +208,10 @@ class Fleets:
             template = choose_template(resolved.templates, counts)
             counts[template.metadata.name] += 1
             await ctx.apply(build_claim(fleet, template, name=name, revision=resolved.revision))
-        fleet_report.report_changes(plan, ctx)
-        failed = sum(each.reason == "Failed" for each in plan.remove)
-        if failed:
+
+    def _count_failures(self, plan: Plan, fleet: Fleet, ctx: Context[Fleet]) -> None:
+        """Count failures in a row, after which new machines wait."""
+        if any(each.reason == "Failed" for each in plan.remove):
             ctx.status.set(
                 failures=fleet.status.failures + 1,
                 last_failure_time=rfc3339.format_time(ctx.now()),

@@ -239,6 +239,19 @@ async def test_machines_are_counted_although_the_image_is_unknown() -> None:
         await complete(world, 3)
 
 
+async def test_a_fleet_shrinks_although_the_image_is_unknown() -> None:
+    async with open_world() as world, world.operator():
+        await make(world, 3)
+        await complete(world, 3)
+        await world.patch(Fleet, "web", {"spec": {"image": "nginx:latest", "replicas": 1}})
+        await world.until(lambda: len(world.ours()) == 1, within_s=120.0)
+        await world.advance(60)
+        fleet = await world.get(Fleet, "web")
+        assert (fleet.status.replicas, len(world.ours())) == (1, 1)
+        assert condition(fleet, "ImageResolved").reason == "ImageNotFound"
+        assert condition(fleet, "Available").status == "True"
+
+
 async def test_quiet_time_does_not_count_for_the_deadline() -> None:
     async with open_world() as world, world.operator():
         await make(world, 1, progressDeadlineSeconds=60)
