@@ -47,6 +47,7 @@ class AuditLog:
         self._clock = clock
         self._waiting: deque[Record] = deque()
         self._news = asyncio.Event()
+        self._writing = asyncio.Lock()
         self.dropped = 0
 
     def add(self, record: Record) -> None:
@@ -84,23 +85,31 @@ class AuditLog:
         return [record for each in found if (record := _decode(each)) is not None]
 
     async def flush(self) -> None:
-        """Try once to write all buffered records."""
-        while self._waiting and await self._write():
+        """Try once to write all buffered records, also those that are being written now."""
+        while await self._write() and self._waiting:
             pass
 
     async def _write(self) -> bool:
-        batch = [self._waiting.popleft() for _ in range(min(_BATCH, len(self._waiting)))]
-        writes = [
-            PushItem(audit_key(rfc3339.parse(each.timestamp)), json.encode(each), KEPT, KEPT_S)
-            for each in batch
-        ]
-        try:
-            await self._state.commit(writes)
-        except HubStateError as error:
-            _log.warning("cannot write the audit log", error=str(error))
-            self._waiting.extendleft(reversed(batch))
-            return False
+        """Write some records, one call after the other; False if the store fails."""
+        async with self._writing:
+            batch = [self._waiting.popleft() for _ in range(min(_BATCH, len(self._waiting)))]
+            if not batch:
+                return True
+            try:
+                await self._state.commit([_plan_record(each) for each in batch])
+            except HubStateError as error:
+                _log.warning("cannot write the audit log", error=str(error))
+                self._waiting.extendleft(reversed(batch))
+                return False
+            except asyncio.CancelledError:  # the last flush writes them
+                self._waiting.extendleft(reversed(batch))
+                raise
         return True
+
+
+def _plan_record(record: Record) -> PushItem:
+    key = audit_key(rfc3339.parse(record.timestamp))
+    return PushItem(key, json.encode(record), KEPT, KEPT_S)
 
 
 def _decode(data: bytes) -> Record | None:

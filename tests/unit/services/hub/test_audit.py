@@ -24,10 +24,13 @@ class Store:
         self.kept: list[bytes] = []
         self.tries = 0
         self.tried = asyncio.Event()
+        self.answers = asyncio.Event()
+        self.answers.set()
 
     async def commit(self, writes: Sequence[Any]) -> None:
         self.tries += 1
         self.tried.set()
+        await self.answers.wait()
         if self.is_away:
             raise StoreUnavailable("away")
         for each in writes:
@@ -99,3 +102,32 @@ async def test_reading_tells_what_is_stored_while_writes_fail() -> None:
     assert [each.user for each in await log.read(_DAY)] == ["ann"]
     store.is_away = False
     assert [each.user for each in await log.read(_DAY)] == ["bob", "ann"]
+
+
+async def test_records_that_are_being_written_at_the_end_are_written() -> None:
+    store, clock = Store(), VirtualClock()
+    log = _open(store, clock)
+    store.answers.clear()
+    log.add(_record("ann"))
+    running = asyncio.ensure_future(log.run())
+    await _wait_for_try(store)
+    running.cancel()
+    await asyncio.wait({running})
+    store.answers.set()
+    await log.flush()
+    assert len(store.kept) == 1
+
+
+async def test_a_reader_waits_for_records_that_are_being_written() -> None:
+    store, clock = Store(), VirtualClock()
+    log = _open(store, clock)
+    store.answers.clear()
+    log.add(_record("ann"))
+    running = asyncio.ensure_future(log.run())
+    await _wait_for_try(store)
+    reading = asyncio.ensure_future(log.read(_DAY))
+    await asyncio.sleep(0)
+    store.answers.set()
+    assert [each.user for each in await reading] == ["ann"]
+    running.cancel()
+    await asyncio.wait({running})
