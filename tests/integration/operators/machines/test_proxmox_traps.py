@@ -111,6 +111,7 @@ async def test_5_an_id_that_another_operator_took_first_is_reported_as_taken() -
 async def test_6_clones_on_one_node_are_bounded_until_their_tasks_end() -> None:
     async with open_rig() as rig:
         template = await rig.hypervisor.validate_template(rig.template)
+        two_run = asyncio.Barrier(2)
 
         async def clone(number: int) -> None:
             task = await rig.hypervisor.clone_vm(
@@ -122,6 +123,7 @@ async def test_6_clones_on_one_node_are_bounded_until_their_tasks_end() -> None:
                 owner=owner_of(number),
             )
             assert task is not None
+            await two_run.wait()  # neither ends before the other has begun
             while (await rig.hypervisor.task_status(task)).state is TaskState.RUNNING:
                 pass  # the fake ends a task when it has been asked for twice
 
