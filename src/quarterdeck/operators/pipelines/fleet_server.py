@@ -70,7 +70,7 @@ class Fleet:
         return changed | await self._read_reports()
 
     async def read_revision(self, identity: str) -> None:
-        """Read the revision of a pipeline just written, if the server is idle.
+        """Read the revisions of a pipeline just written, if the server is idle.
 
         Under load this is left to the next sweep, which reads all revisions by one call.
         """

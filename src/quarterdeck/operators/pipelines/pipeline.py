@@ -1,7 +1,8 @@
 """The reconciler of Pipeline: a short list of steps.
 
 The runtime adds the finalizer before the first step runs, so a deletion finds every pipeline that
-was sent to a server. A new pipeline costs two writes (finalizer, status) and one call.
+was sent to a server. A new pipeline costs three writes (finalizer, first revision, status) and one
+call.
 """
 
 from collections.abc import Mapping

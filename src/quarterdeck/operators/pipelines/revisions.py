@@ -21,7 +21,7 @@ from quarterdeck.telemetry.fleet.codes import Code
 async def ensure_revisions(target: SyncTarget, ctx: Context[Pipeline]) -> None:
     """Create an object for each of the newest revisions, and delete the objects of older ones.
 
-    No call is made: the sweep has read the revisions of all pipelines, without contents. The
+    No call is made: the write, or the sweep, has read the revisions, without contents. The
     contents of the newest one are known; a rollback to an older one reads them from the server.
     """
     limit, view = target.pipeline.spec.revision_history_limit, target.fleet.view

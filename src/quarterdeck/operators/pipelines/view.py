@@ -56,20 +56,27 @@ class View:
         return self._history.get(identity, ())
 
     def record_revisions(self, revisions: Sequence[RemoteRevision]) -> frozenset[str]:
-        """Replace all revisions, oldest first; returns the ids of pipelines with a new revision."""
+        """Replace all revisions, oldest first; returns the ids of pipelines whose history grew."""
         history: dict[str, list[RemoteRevision]] = {}
         for revision in revisions:
             if revision.snapshot.id and revision.id:
                 history.setdefault(revision.snapshot.id, []).append(revision)
         newest = {identity: listed[-1].id for identity, listed in history.items()}
-        before, self._revisions, self._history = self._revisions, newest, history
+        before = {identity: listed[-1].id for identity, listed in self._history.items()}
+        self._revisions, self._history = newest, history
         self.has_news = False
         return frozenset(id_ for id_, each in newest.items() if before.get(id_) != each)
 
     def record_history(self, identity: str, revisions: Sequence[RemoteRevision]) -> None:
-        """Record the newest of one pipeline's revisions, given oldest first."""
-        if revisions and revisions[-1].id:
-            self._revisions[identity] = revisions[-1].id
+        """Record the revisions of one pipeline, oldest first, without their contents."""
+        known = [
+            each._replace(snapshot=each.snapshot._replace(id=identity, contents=""))
+            for each in revisions
+            if each.id
+        ]
+        if known:
+            self._history[identity] = known
+            self._revisions[identity] = known[-1].id
 
     def record_write(self, remote: Remote, at: float) -> None:
         """Record the response to our write of a pipeline."""

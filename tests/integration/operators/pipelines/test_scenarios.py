@@ -37,7 +37,7 @@ def failing_status(code: int, times: int) -> Intercept:
     return Intercept("patch", replace, resource="pipelines")
 
 
-async def test_a_new_pipeline_costs_two_writes_and_a_call_with_its_revision(world: Any) -> None:
+async def test_a_new_pipeline_costs_three_writes_and_a_call_with_its_revision(world: Any) -> None:
     async with world() as at, at.operator():
         await at.create()
         pipeline = await at.ready("Synced")
@@ -49,7 +49,7 @@ async def test_a_new_pipeline_costs_two_writes_and_a_call_with_its_revision(worl
         assert pipeline.status.revision_id
         await at.settle()
         assert [name for _, name in at.fleet.calls] == ["CreatePipeline", "ListPipelineRevisions"]
-        assert at.writes() == 2
+        assert at.writes() == 3, "finalizer, revision, status"
         assert await at.events() == ["Created"]
 
 

@@ -1,6 +1,6 @@
 """What is known of a server: listings and our own writes, in whatever order they arrive."""
 
-from quarterdeck.operators.pipelines.ports import Remote
+from quarterdeck.operators.pipelines.ports import Remote, RemoteRevision
 from quarterdeck.operators.pipelines.view import View
 
 
@@ -53,3 +53,29 @@ def test_the_answer_to_a_write_outlives_listings() -> None:
     view.record_list([remote("1", "a", contents="edited")], asked_at=2.0)
     answer = view.get_answer("1")
     assert answer is not None and answer.contents == "formatted"
+
+
+def revision(id_: str, of: str, contents: str = "") -> RemoteRevision:
+    return RemoteRevision(id_, "UPDATE", "", remote(of, "a", contents=contents))
+
+
+def test_the_history_of_a_write_is_known_at_once_without_contents() -> None:
+    view = View()
+    view.record_write(remote("1", "a"), at=1.0)
+    view.record_history(
+        "1", [revision("7", "", "text"), revision("8", "", "text"), revision("", "")]
+    )
+    assert view.get_revision("1") == "8"
+    assert view.get_history("1") == [revision("7", "1"), revision("8", "1")]
+
+
+def test_pipelines_are_reported_whose_history_is_longer_than_known() -> None:
+    view = View()
+    listed = [revision("7", "1"), revision("8", "2")]
+    assert view.record_revisions(listed) == {"1", "2"}
+    assert view.record_revisions(listed) == frozenset()
+    view.record_write(remote("1", "a"), at=1.0)
+    view.record_history("1", [revision("7", "1"), revision("9", "1")])
+    view.record_write(remote("2", "a"), at=1.0)
+    listed += [revision("9", "1"), revision("10", "2")]
+    assert view.record_revisions(listed) == {"2"}, "that of the first was read after its write"
