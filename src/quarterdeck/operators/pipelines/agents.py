@@ -57,6 +57,8 @@ class Agents:
         self._has_reports = False
         self._absent_until = 0.0
         self._known: Deliveries | None = None
+        self._compared: Mapping[str, PipelineDelivery] = {}
+        """What the last `refresh` compared with; other reads do not report what they find."""
         self._api = api
         self._collectors: _Shared[Sequence[RemoteCollector]] = _Shared(
             lambda: api.list_collectors(), clock
@@ -90,9 +92,9 @@ class Agents:
 
     async def refresh(self) -> frozenset[str]:
         """Read the reports again; returns the ids of pipelines about which they changed."""
-        before = self._known.pipelines if self._known is not None else {}
         found = await self.get_deliveries(0.0)
         after = found.pipelines if found is not None else {}
+        before, self._compared = self._compared, after
         ids = before.keys() | after.keys()
         return frozenset(each for each in ids if before.get(each) != after.get(each))
 

@@ -1,0 +1,41 @@
+"""Reports of collectors: whoever reads them first, the sweep says which pipelines they concern."""
+
+from typing import cast
+
+from quarterdeck.operators.pipelines.agents import Agents
+from quarterdeck.operators.pipelines.ports import (
+    Deliveries,
+    FleetApi,
+    PartDelivery,
+    PipelineDelivery,
+)
+from quarterdeck.testing import VirtualClock
+
+
+class Api:
+    """A server whose collectors have applied some pipelines."""
+
+    def __init__(self) -> None:
+        self.applied = {"1": 0, "2": 0}
+
+    async def get_deliveries(self) -> Deliveries:
+        return Deliveries(
+            {
+                identity: PipelineDelivery(identity, (PartDelivery("x", applied=count),))
+                for identity, count in self.applied.items()
+            }
+        )
+
+
+async def test_a_change_that_a_reconcile_has_read_is_still_reported() -> None:
+    api, clock = Api(), VirtualClock()
+    agents = Agents(cast("FleetApi", api), clock)
+    assert await agents.refresh() == {"1", "2"}
+    assert await agents.refresh() == frozenset()
+    api.applied["2"] = 3
+    await clock.advance(10)
+    assert await agents.get_deliveries() is not None  # the rollout of another pipeline waits for it
+    assert await agents.refresh() == {"2"}
+    del api.applied["1"]
+    assert await agents.refresh() == {"1"}
+    assert await agents.refresh() == frozenset()
