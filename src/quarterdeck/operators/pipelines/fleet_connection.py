@@ -67,13 +67,16 @@ class Connections:
     async def sweep(self, fleet: Fleet) -> None:
         """List a server, and enqueue Pipelines that changed there or can be retried.
 
+        Those of other connections to the same tenant too: their sweeps find no change any more.
+
         Raises:
             CallFailed, Paused: if it cannot be read.
         """
         changed = await fleet.sweep()
         owners = fleet.view.list_owners(changed)
+        connections = self._fleets.list_names(fleet.address.tenant) | {""}
         for pipeline in self._pipelines():
-            if pipeline.status.connection not in ("", fleet.name):
+            if pipeline.status.connection not in connections:
                 continue
             if pipeline.metadata.uid in owners or _is_affected(pipeline, changed):
                 self._enqueue(pipeline.key)

@@ -137,6 +137,12 @@ class Fleets:
             return self.default
         return self._fleets[name][1] if name in self._fleets else None
 
+    def list_names(self, tenant: tuple[str, str]) -> frozenset[str]:
+        """The names of the connections to one tenant of a server, which share what was read."""
+        fleets = [fleet for _, fleet in self._fleets.values()]
+        fleets += [self.default] if self.default is not None else []
+        return frozenset(each.name for each in fleets if each.address.tenant == tenant)
+
     async def aclose(self) -> None:
         """Close every client."""
         fleets = [fleet for _, fleet in self._fleets.values()]

@@ -380,6 +380,22 @@ async def test_a_change_on_the_server_is_corrected_within_an_interval(world: Any
         assert "DriftCorrected" in await at.events()
 
 
+async def test_changes_are_corrected_for_every_connection_to_the_server(world: Any) -> None:
+    async with world() as at, at.operator(has_default=False):
+        names = ("one", "two")
+        for name in names:
+            await at.connect(name, default=False, syncInterval="60s")
+            await at.create(f"web-{name}", connectionRef={"name": name})
+            await at.ready("Synced", f"web-{name}")
+        for _ in range(3):  # whichever connection is swept first
+            await at.advance(70)
+            for name in names:
+                at.fleet.put(f"web-{name}", OTHER, matchers=["env=prod"])
+            await at.advance(70)
+            for name in names:
+                assert at.fleet.server.pipelines.find_by_name(f"web-{name}").contents != OTHER
+
+
 async def test_a_change_on_the_server_is_only_reported_with_warn(world: Any) -> None:
     async with world() as at, at.operator(interval_s=60.0):
         await at.create(driftPolicy="Warn")
