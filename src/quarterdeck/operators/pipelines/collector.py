@@ -29,6 +29,8 @@ from quarterdeck.operators.pipelines.ports import (
 from quarterdeck.runtime import Context, RequeueAfter, Stalled, Waiting
 from quarterdeck.telemetry.fleet.codes import Code
 
+BY_ID = "collector-id"
+"""Index of Collectors by the id of their collector."""
 UNREGISTERED_RETRY_S = 30.0
 _TYPES: dict[str, Literal["Alloy", "OpenTelemetryCollector"]] = {
     "COLLECTOR_TYPE_ALLOY": "Alloy",
@@ -54,22 +56,43 @@ class CollectorObjects:
                     f"collector {collector.spec.id!r} has not registered with the fleet server",
                     after_s=UNREGISTERED_RETRY_S,
                 )
-            await self._ensure(collector, remote, fleet, ctx)
+            owner = await self._choose_owner(collector, fleet, ctx)
+            await self._ensure(collector, owner, remote, fleet, ctx)
             states = await fleet.agents.get_states()
         except (CallFailed, Paused) as error:
             raise to_reconcile_error(error) from error
         _show(remote, states.get(remote.id), fleet, ctx)
+        if owner.key != collector.key and _has_claims(collector):
+            raise Stalled(
+                Reason.NAME_CONFLICT,
+                f"spec.id: the attributes of collector {collector.spec.id!r} are set by Collector "
+                f"{owner.key}: delete one of the two",
+            )
         return RequeueAfter(max(10.0, fleet.address.interval_s))
+
+    async def _choose_owner(
+        self, collector: Collector, fleet: Fleet, ctx: Context[Collector]
+    ) -> Collector:
+        """The only object that sets attributes of a collector: the oldest whose spec sets any.
+
+        Two that set them would undo each other's changes.
+        """
+        others = await ctx.list(Collector, index=(BY_ID, collector.spec.id))
+        rivals = [each for each in others if each.key != collector.key and not each.is_deleting]
+        shared = [each for each in rivals if await self._shares(each, fleet, ctx)]
+        return min([collector, *shared], key=_build_rank)
 
     async def _ensure(
         self,
         collector: Collector,
+        owner: Collector,
         remote: RemoteCollector,
         fleet: Fleet,
         ctx: Context[Collector],
     ) -> None:
+        """Set what the owner wants; another object only removes what it had set before."""
         layers = list_layers(
-            collector,
+            owner,
             remote,
             policies=await self._share_fleet(RemoteAttributePolicy, fleet, ctx),
             syncs=await self._share_fleet(ExternalAttributeSync, fleet, ctx),
@@ -78,26 +101,31 @@ class CollectorObjects:
         wanted = {each.key: each.value for each in owners}
         owned = collector.status.effective_remote_attributes
         operations = plan_operations(wanted, remote.remote, owned)
+        if owner.key != collector.key:
+            operations = [each for each in operations if each["op"] == "REMOVE"]
         if operations:
             await fleet.api.update_attributes([remote.id], operations)
             fleet.agents.forget()
-        kept = {key: value for key, value in remote.remote.items() if key not in owned}
-        await _ensure_record(collector, remote, {**kept, **wanted}, fleet=fleet)
+        if owner.key == collector.key:
+            kept = {key: value for key, value in remote.remote.items() if key not in owned}
+            await _ensure_record(collector, remote, {**kept, **wanted}, fleet=fleet)
+        else:
+            wanted, owners = {}, ()
         if operations:
             ctx.event(Reason.UPDATED, f"changed {format_count(len(operations), 'attribute')}")
         ctx.status.set(effective_remote_attributes=wanted, attribute_owners=owners)
 
     async def _share_fleet(self, kind: Any, fleet: Fleet, ctx: Context[Any]) -> list[Any]:
         """The objects of a kind that use the same server."""
-        found = []
-        for each in await ctx.list(kind):
-            try:
-                other = await self._fleets.get_fleet(each, ctx)
-            except Stalled:
-                continue
-            if other.address.tenant == fleet.address.tenant and not each.is_deleting:
-                found.append(each)
-        return found
+        present = [each for each in await ctx.list(kind) if not each.is_deleting]
+        return [each for each in present if await self._shares(each, fleet, ctx)]
+
+    async def _shares(self, other: Any, fleet: Fleet, ctx: Context[Any]) -> bool:
+        """Whether another object uses the same server."""
+        try:
+            return (await self._fleets.get_fleet(other, ctx)).address.tenant == fleet.address.tenant
+        except Stalled:
+            return False
 
     async def delete(self, collector: Collector, ctx: Context[Collector]) -> None:
         """Remove every attribute that this operator set; the collector itself stays."""
@@ -118,6 +146,17 @@ class CollectorObjects:
         except Paused as error:
             raise to_reconcile_error(error) from error
         fleet.agents.forget()
+
+
+def _build_rank(collector: Collector) -> tuple[bool, str, str]:
+    created_at = str(collector.metadata.creation_timestamp or "")
+    return (not _has_claims(collector), created_at, str(collector.key))
+
+
+def _has_claims(collector: Collector) -> bool:
+    """Whether the spec sets anything; a discovered Collector does not, and only shows a state."""
+    spec = collector.spec
+    return bool(spec.remote_attributes or spec.name) or spec.enabled is not None
 
 
 async def _find(identity: str, fleet: Fleet) -> RemoteCollector | None:

@@ -14,7 +14,7 @@ from quarterdeck.apis.fleetmanagement.v1alpha1 import (
 )
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
-from quarterdeck.operators.pipelines.collector import CollectorObjects
+from quarterdeck.operators.pipelines.collector import BY_ID, CollectorObjects
 from quarterdeck.operators.pipelines.conditions import (
     READY,
     STALLED,
@@ -83,8 +83,10 @@ def _build_collector_controller(fleets: Fleets) -> Controller[Collector]:
         watches=(
             Watch(RemoteAttributePolicy, list_collectors, predicates=(generation_changed,)),
             Watch(ExternalAttributeSync, list_collectors),
+            Watch(Collector, map_collector_to_rivals, predicates=(generation_changed,)),
             *watch_connections(Collector),
         ),
+        indexes={Collector: {BY_ID: lambda each: (each.spec.id,)}},
         finalizers=(Finalizer(COLLECTOR_FINALIZER, collectors.delete),),
         on_error=report_failure,
         ready=None,
@@ -116,6 +118,13 @@ def _declare(
         workers=2,
         rate_limiter=lambda: ItemExponentialFailureRateLimiter(FIRST_RETRY_S, LAST_RETRY_S),
     )
+
+
+def map_collector_to_rivals(collector: Collector, lister: Lister) -> Iterable[Key]:
+    """Map a Collector to the others of its id: when it is deleted, the next one sets attributes."""
+    for other in lister.list(Collector, index=(BY_ID, collector.spec.id)):
+        if other.key != collector.key:
+            yield other.key
 
 
 def list_collectors(_: Object, lister: Lister) -> Iterable[Key]:

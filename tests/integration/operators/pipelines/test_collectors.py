@@ -75,6 +75,44 @@ async def test_a_collector_is_shown_and_gets_its_attributes(world: Any) -> None:
         await at.until(lambda: not at.fleet.server.collectors.get("edge-1").enabled)
 
 
+async def test_of_two_collectors_of_one_id_the_older_sets_attributes(world: Any) -> None:
+    async with world() as at, at.operator(interval_s=10.0):
+        await register(at, "edge-1")
+        await put(at, Collector, "one", id="edge-1", remoteAttributes={"env": "prod", "a": "1"})
+        await ready(at, Collector, "one", "Synced")
+        await at.advance(5)
+        await put(at, Collector, "two", id="edge-1", remoteAttributes={"env": "dev", "b": "2"})
+        second = await ready(at, Collector, "two", "NameConflict")
+        assert "Collector default/one" in str(find(second.status.conditions, "Ready"))
+        assert second.status.registered and not second.status.effective_remote_attributes
+        for _ in range(4):
+            await at.advance(10)
+            assert remote(at, "edge-1") == {"env": "prod", "a": "1"}
+        await at.client.resource(Collector.KIND.gvr).delete("one", "default")
+        await ready(at, Collector, "two", "Synced")
+        assert remote(at, "edge-1") == {"env": "dev", "b": "2"}
+
+
+async def test_a_written_collector_replaces_a_discovered_one(world: Any) -> None:
+    async with world() as at, at.operator(interval_s=10.0):
+        await register(at, "edge-1", team="a")
+        selector = {"matchers": ["team=a"]}
+        await put(at, RemoteAttributePolicy, "p", selector=selector, attributes={"env": "a"})
+        await put(at, CollectorDiscovery, "all", pollInterval="60s")
+        await ready(at, Collector, "edge-1", "Synced")
+        assert remote(at, "edge-1") == {"env": "a"}
+        await put(at, Collector, "mine", id="edge-1", remoteAttributes={"env": "b"})
+        await ready(at, Collector, "mine", "Synced")
+        for _ in range(4):
+            await at.advance(10)
+            assert remote(at, "edge-1") == {"env": "b"}
+        shown = await ready(at, Collector, "edge-1", "Synced")
+        assert shown.status.registered and not shown.status.effective_remote_attributes
+        await at.client.resource(Collector.KIND.gvr).delete("edge-1", "default")
+        await at.advance(10)
+        assert remote(at, "edge-1") == {"env": "b"}
+
+
 async def test_foreign_attributes_survive_and_ours_go_with_the_object(world: Any) -> None:
     async with world() as at, at.operator(interval_s=10.0):
         await register(at, "edge-1")
