@@ -59,11 +59,13 @@ class Road:
             server.close()
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        pid = find_owner(writer.get_extra_info("peername")[1], self.pids)
+        peer, pid = writer.get_extra_info("peername")[1], 0
         far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self.target)
 
         async def up() -> None:
+            nonlocal pid
             while data := await reader.read(65536):
+                pid = pid or find_owner(peer, self.pids)  # a long list of sockets may miss one
                 if len(data) > CLOSE_NOTIFY and pid and self.senders[-1:] != [pid]:
                     self.senders.append(pid)
                 far_writer.write(data)
@@ -191,8 +193,12 @@ async def check_failover(client: Client, replicas: Replicas, roads: dict[str, Ro
 
 async def wait_shared(client: Client, replicas: Replicas, roads: dict[str, Road]) -> str:
     """Wait until both have their shares and read exactly those; returns who leads."""
+    missing = ""
 
     async def find_leader() -> str:
+        nonlocal missing
+        ended = {name: each.returncode for name, each in replicas.items() if each.returncode}
+        assert not ended, f"replicas ended: {ended}"
         listed = await client.resource(Lease.KIND.gvr).list("default")
         leases = [decode(Lease, msgspec.json.encode(each)) for each in listed]
         found = read_snapshot(each for each in leases if GROUP in each.metadata.labels)
@@ -201,15 +207,21 @@ async def wait_shared(client: Client, replicas: Replicas, roads: dict[str, Road]
             holder = found.shards[shard].holder if shard in found.shards else ""
             reader = replicas.get(holder.partition("_")[0])
             if holder != choose_member(shard, found.members) or reader is None:
+                missing = f"{name}: {holder} holds shard {shard}, members are {found.members}"
                 return ""
             if road.senders[-1:] != [reader.pid]:
+                missing = f"{name}: {reader} holds it, these have read it: {road.senders}"
                 return ""
+        missing = f"members are {found.members}"
         [leading] = [each for each in leases if each.metadata.name == "quarterdeck"]
         return (leading.spec.holder_identity or "") if len(found.members) == 2 else ""
 
-    async with asyncio.timeout(LIMIT_S):
-        while not (leader := await find_leader()):  # noqa: ASYNC110 -- of other processes
-            await asyncio.sleep(0.2)
+    try:
+        async with asyncio.timeout(LIMIT_S):
+            while not (leader := await find_leader()):  # noqa: ASYNC110 -- of other processes
+                await asyncio.sleep(0.2)
+    except TimeoutError:
+        raise AssertionError(f"not within {LIMIT_S:g} s: {missing}") from None
     return leader
 
 
