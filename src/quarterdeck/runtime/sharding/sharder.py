@@ -77,6 +77,8 @@ class Sharder:
         self._guard_left = asyncio.Event()
         """Set and replaced whenever a guarded block has ended."""
         self._renewed = asyncio.Event()
+        self._told: frozenset[int] = frozenset()
+        """The shards that we had when `on_change` was last called."""
         self._problem = ""
 
     # --- what controllers ask
@@ -135,7 +137,6 @@ class Sharder:
 
     async def _take_part(self) -> None:
         """Renew our Lease and rebalance once; failed requests are logged, not raised."""
-        before = frozenset(self._state.held)
         try:
             async with asyncio.timeout(self._group.timing.renew_deadline_s / 2):
                 await self._renew()
@@ -145,7 +146,7 @@ class Sharder:
         except _ERRORS as error:
             self._note_problem(error)
         self._cancel_lost()
-        self._tell(before ^ self._state.held)
+        self._tell()
 
     async def _renew(self) -> None:
         """Write our own Lease."""
@@ -156,6 +157,7 @@ class Sharder:
         except NotFound:
             lease = leases.build_lease(group.name, self._member_name, group.namespace)
         await self._write(lease, self._state.identity)
+        self._drop_expired()
         self._state.record_renewal(asked_at, self._clock.monotonic())
         self._renewed.set()
 
@@ -208,12 +210,19 @@ class Sharder:
                 await self._clock.sleep(left_s)
                 continue
             self._renewed.clear()
-            if lost := self._state.drop_if_expired(self._clock.monotonic()):
-                self._log.warning(
-                    "lease not renewed in time; stopped work on its shards", shards=len(lost)
-                )
-                self._cancel_lost()
-                self._tell(lost)
+            self._drop_expired()
+
+    def _drop_expired(self) -> None:
+        """Drop all shards if our time ran out, also if they can be claimed again at once.
+
+        Controllers have left objects to others in the meantime, and must be told of both.
+        """
+        if lost := self._state.drop_if_expired(self._clock.monotonic()):
+            self._log.warning(
+                "lease not renewed in time; stopped work on its shards", shards=len(lost)
+            )
+            self._cancel_lost()
+            self._tell()
 
     async def _leave(self) -> None:
         """Release every shard and our own Lease, so that others need not wait until they expire."""
@@ -234,7 +243,13 @@ class Sharder:
 
     # --- smaller things
 
-    def _tell(self, changed: frozenset[int]) -> None:
+    def _tell(self) -> None:
+        """Report the shards that were got or lost since the last report, if any.
+
+        Shards that were claimed after our time ran out do not count: the next renewal drops them.
+        """
+        held = frozenset(filter(self._owns_shard, self._state.held))
+        changed, self._told = held ^ self._told, held
         if not changed:
             return
         counts = self.statistics()

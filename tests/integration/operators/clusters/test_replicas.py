@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import msgspec
+import pytest
 
 from quarterdeck.client import Client, ClusterConfig
 from quarterdeck.kit import http
@@ -37,10 +38,13 @@ class Replica:
         self.name = name
         self.agent = f"quarterdeck-hub-{name}"
         self.is_cut = False
+        self.delay_s = 0.0
 
     async def handle(self, request: http.Request) -> http.Response | http.StreamResponse:
         if self.is_cut:
             return http.Response(503, [("Content-Type", "text/plain")], b"cut")
+        if self.delay_s and request.method == "PUT":
+            await self.world.clock.sleep(self.delay_s)
         others = [(name, value) for name, value in request.headers.items() if name != "Host"]
         request.headers = http.Headers([("Host", "localhost"), *others])
         answer: http.Response | http.StreamResponse = await self.world.api.handle(request)
@@ -122,6 +126,27 @@ async def test_two_replicas_share_the_clusters_and_each_is_read_by_one(world: Ma
             assert {name: readers(spokes[name]) for name in NAMES} == {
                 name: [owner] for name, owner in owners.items()
             }
+
+
+@pytest.mark.parametrize("delay_s", [1.0, 2.0, 3.0, 4.0])
+async def test_a_lease_that_runs_out_during_a_renewal_does_not_end_the_reading(
+    world: Make, delay_s: float
+) -> None:
+    async with world() as w:
+        spokes = await make_spokes(w)
+        async with Replica(w, "a").running() as a:
+            await wait_read(w, spokes, dict.fromkeys(NAMES, "a"))
+            await w.advance(20)
+            a.is_cut = True
+            await w.advance(GROUP.timing.renew_deadline_s - 3)
+            a.is_cut, a.delay_s = False, delay_s
+            await w.advance(10)
+            a.delay_s = 0.0
+            await w.advance(10)
+            for spoke in spokes.values():
+                spoke.agents.clear()
+            await w.advance(90)
+            assert all(readers(spoke) == ["a"] for spoke in spokes.values())
 
 
 async def test_the_clusters_of_a_cut_off_replica_are_read_by_the_other_within_30_s(
