@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import inspect
+import itertools
 import os
 import signal
 import sys
@@ -23,6 +24,7 @@ SLOW_TIMEOUT_S = 1500
 CLIENT_TIMEOUTS = {"connect_timeout_s": 240.0, "read_timeout_s": 300.0}
 """A loaded machine may stop a process for longer than the seconds that the product waits."""
 FOREIGN_TIMEOUT_S = 60
+_numbers = itertools.count()
 _blocking = BlockingCallDetector(
     packages=("quarterdeck",),
     allowed=(
@@ -164,10 +166,18 @@ def required_tools() -> set[str]:
 
 
 @pytest.fixture(autouse=True)
-def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No setting of the person who runs the tests reaches them."""
+def _clean_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """No setting of the person who runs the tests reaches them, and nothing that kubectl cached.
+
+    kubectl keeps what it discovers of a server for hours by host and port, and another test may
+    have had a server on the same port.
+    """
     for name in ("KUBECONFIG", "NAMESPACE", "PORT", "LOG_LEVEL"):
         monkeypatch.delenv(name, raising=False)
+    folder = tmp_path_factory.getbasetemp() / "kubectl" / str(next(_numbers))
+    monkeypatch.setenv("KUBECACHEDIR", str(folder))
     yield
 
 

@@ -68,7 +68,9 @@ def kubectl(folder: Path, *arguments: str) -> str:
             pytest.fail("kubectl is required and not installed")
         pytest.skip("kubectl is not installed; make tools installs it")
     command = [program, "--kubeconfig", str(folder / ".quarterdeck" / "kubeconfig"), *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=240).stdout
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def quicken(folder: Path) -> None:
