@@ -7,7 +7,6 @@ a suite pins it.
 
 import os
 import shutil
-import socket
 import ssl
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from urllib.request import urlopen
 
 from bench import accounting, environment, profiling
 from bench.suite import OURS, Missing
+from quarterdeck.kit.free_port import find_free_port
 
 KUBERNETES = "kube-apiserver + etcd"
 TOKEN = "bench-administrator"
@@ -186,7 +186,7 @@ def starters() -> Mapping[str, Callable[[Path], ApiServer] | Missing]:
 
 def start_ours(folder: Path, *flags: str) -> ApiServer:
     """`quarterdeck server` with its defaults: SQLite, acknowledged means on disk."""
-    port, plain = free_port(), free_port()
+    port, plain = find_free_port(), find_free_port()
     server = ApiServer(
         f"https://127.0.0.1:{port}",
         folder / "data" / "kubeconfig",
@@ -220,7 +220,7 @@ def start_kubernetes(
     folder: Path, kube_apiserver: str, etcd: str, *, flags: Sequence[str] = ()
 ) -> ApiServer:
     """kube-apiserver on an etcd that syncs every write, as in production; one administrator."""
-    port, client, peer = free_port(), free_port(), free_port()
+    port, client, peer = find_free_port(), find_free_port(), find_free_port()
     write_credentials(folder, port)
     server = ApiServer(f"https://127.0.0.1:{port}", folder / "kubeconfig")
     begin = time.monotonic()
@@ -290,10 +290,3 @@ clusters:
   cluster: {{server: "https://127.0.0.1:{port}", insecure-skip-tls-verify: true}}
 """
     )
-
-
-def free_port() -> int:
-    """A port of loopback that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -13,8 +13,9 @@ from functools import partial
 from pathlib import Path
 from urllib.request import urlopen
 
-from bench.peers.api_servers import KUBERNETES, ApiServer, free_port, write_credentials
+from bench.peers.api_servers import KUBERNETES, ApiServer, write_credentials
 from bench.suite import OURS, Missing
+from quarterdeck.kit.free_port import find_free_port
 
 _POLL_S = 0.01
 _HEALTH_LIMIT_S = 60.0
@@ -35,7 +36,7 @@ def starters(assets: Path) -> Mapping[str, Callable[[Path], ApiServer] | Missing
 
 def start(folder: Path, *, kube_apiserver: Path, etcd: Path) -> ApiServer:
     """Start both with the flags of envtest; ready when the API server is."""
-    port, client, peer = free_port(), free_port(), free_port()
+    port, client, peer = find_free_port(), find_free_port(), find_free_port()
     write_credentials(folder, port)
     server = ApiServer(f"https://127.0.0.1:{port}", folder / "kubeconfig")
     url = f"http://127.0.0.1:{client}"

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.peers.api_servers import ApiServer, free_port, one, start_ours
+from bench.peers.api_servers import ApiServer, one, start_ours
 from bench.series import Figures, Runs, Series, case
 from bench.suite import OURS, Case, Scale, Suite
 from bench.suites.up import FLAGS
 from bench.workloads import admission_stalls, large_answers, stalls
+from quarterdeck.kit.free_port import find_free_port
 
 Start = Callable[[Path], ApiServer]
 
@@ -70,7 +71,7 @@ def start_audited(folder: Path) -> ApiServer:
 
 def start_up(folder: Path) -> ApiServer:
     """`quarterdeck up`: the API server and the operators in one process."""
-    port, plain = free_port(), free_port()
+    port, plain = find_free_port(), find_free_port()
     server = ApiServer(
         f"https://127.0.0.1:{port}",
         folder / "data" / "kubeconfig",

@@ -13,6 +13,7 @@ from pathlib import Path
 from bench import accounting
 from bench.process import Child
 from bench.series import Figures, Missed
+from quarterdeck.kit.free_port import find_free_port
 
 ROWS = 500
 _START_S = 30.0
@@ -62,7 +63,7 @@ class _Agents(Child):
 
 @contextlib.contextmanager
 def _redis(folder: str) -> Iterator[int]:
-    port = _free_port()
+    port = find_free_port()
     options = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
     with _server("redis-server", options, port=port, folder=folder):
         yield port
@@ -70,7 +71,7 @@ def _redis(folder: str) -> Iterator[int]:
 
 @contextlib.contextmanager
 def _victoria_metrics(folder: str) -> Iterator[int]:
-    port = _free_port()
+    port = find_free_port()
     data = Path(folder) / "victoria-metrics"
     options = [f"-httpListenAddr=127.0.0.1:{port}", f"-storageDataPath={data}"]
     with _server("victoria-metrics", options, port=port, folder=folder):
@@ -101,10 +102,3 @@ def _wait_for(port: int, name: str) -> None:
             return
         time.sleep(0.05)
     raise Missed(f"{name} did not listen within {_START_S:g} s")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -7,13 +7,13 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.peers import api_servers
 from bench.peers.api_servers import ApiServer
 from bench.series import Figures, Missed, Run, Series, case
 from bench.suite import Case, Scale
 from bench.workloads import contenders, stage
 from bench.workloads.contenders import INFORMER, Command, Operators, without
 from bench.workloads.stage import Operator, Stage
+from quarterdeck.kit.free_port import find_free_port
 
 _ABSENT = {INFORMER: "it retries nothing"}
 _RATE_HZ = 100
@@ -104,7 +104,7 @@ def _suffer(
 
 def start(folder: Path) -> ApiServer:
     """A server whose faults the generator commands."""
-    port = api_servers.free_port()
+    port = find_free_port()
     url, kubeconfig = f"http://127.0.0.1:{port}", folder / "kubeconfig"
     kubeconfig.write_text(_KUBECONFIG.format(url=url))
     server = ApiServer(url, kubeconfig)

@@ -4,7 +4,6 @@ import tempfile
 from contextlib import nullcontext
 from pathlib import Path
 
-from bench.peers import api_servers
 from bench.peers.kind import GROUP, VERSION
 from bench.peers.review_load import certificate_within
 from bench.series import Figures, Missed, Run, Series, case, generator_case
@@ -12,6 +11,7 @@ from bench.suite import Case, Scale
 from bench.workloads import contenders, stage
 from bench.workloads.contenders import INFORMER, Command, Operators, without
 from bench.workloads.stage import Operator, Stage
+from quarterdeck.kit.free_port import find_free_port
 
 _ABSENT = {INFORMER: "it has no webhooks"}
 _PURPOSES = {
@@ -48,7 +48,7 @@ def _run_of(command: Command, count: int, seconds: float) -> Run:
     def run(figures: Figures) -> None:
         with stage.opened() as on, tempfile.TemporaryDirectory() as folder:
             certificate = certificate_within(Path(folder))
-            port = api_servers.free_port()
+            port = find_free_port()
             with on.operator(command, f"--webhooks={port},{folder}") as operator:
                 operator.ready()
                 operator.go()

@@ -7,7 +7,6 @@ import base64
 import os
 import re
 import shutil
-import socket
 import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ from tests.compat.go_suite import fetch_module, find_program
 from tests.compat.suites import KUBECTL_VERSION
 
 from quarterdeck.kit import yaml
+from quarterdeck.kit.free_port import find_free_port
 
 ROOT = Path(__file__).parents[2]
 MODULE = f"k8s.io/kubernetes@{KUBECTL_VERSION}"
@@ -90,7 +90,7 @@ def find_kubectl(folder: Path) -> str:
 
 def run(work: Path, *, groups: str = "") -> Result:
     """Run groups of tests, separated by spaces; all of them by default."""
-    port = find_port()
+    port = find_free_port()
     data = work / "hack" / "testdata"
     files = (
         f"--client-ca-file={data / 'ca' / 'ca.crt'}",
@@ -125,13 +125,6 @@ def write_certificate(work: Path, kubeconfig: Path) -> Path:
     text = loaded["clusters"][0]["cluster"]["certificate-authority-data"]
     (folder / "apiserver.crt").write_bytes(base64.b64decode(text))
     return folder
-
-
-def find_port() -> int:
-    """Find a port that is free now; the tests are told it before the server has it."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 def parse(output: str, *, exit_code: int) -> Result:

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from free_ports import FREE_PORTS, PORT_FLAGS
 
+from quarterdeck.kit.free_port import find_free_port
 from quarterdeck.storage.lockfile import LockFile
 
 pytestmark = pytest.mark.slow  # real processes, on whatever machine
@@ -248,9 +249,7 @@ def test_kubectl_works_on_it(start: Start, tmp_path: Path) -> None:
 
 
 def test_port_moves_the_facade(tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = find_free_port()
     flags = ["--in-memory", *FREE_PORTS[:2], *FREE_PORTS[4:]]  # all but --http-port
     up = Up(tmp_path, *flags, env={"PORT": str(port)})
     try:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from quarterdeck.kit.free_port import find_free_port
 from quarterdeck.testing.poll import eventually
 
 HERE = Path(__file__).parent
@@ -82,7 +83,7 @@ def test_help_says_what_envtest_looks_for(
 
 async def test_server_needs_its_etcd_and_both_end_on_sigterm(tmp_path: Path) -> None:
     assets = write_programs(tmp_path / "assets")
-    port = free_port()
+    port = find_free_port()
     url = f"http://127.0.0.1:{port}"
     alone = subprocess.run(
         [str(assets / "kube-apiserver"), f"--etcd-servers={url}", "--secure-port=0"],
@@ -136,11 +137,3 @@ def answers(url: str) -> bool:
             return bool(answer.status == 200)
     except OSError:
         return False
-
-
-def free_port() -> int:
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -142,18 +142,22 @@ def test_the_numbers_are_those_that_kubectl_shows(
     assert read_row() == ["spoke", count("nodes"), count("pods", "--all-namespaces")]
 
 
+def _connect_nowhere(name: str, secret: dict[str, str], kubeconfig: Path) -> None:
+    """Add a cluster at an address where nothing listens."""
+    manifests = build_connection(name, "https://127.0.0.1:1", secret)
+
+    async def apply() -> None:
+        async with Client(load_config(kubeconfig)) as client:
+            await definitions.apply(client.raw, manifests)
+
+    asyncio.run(apply())
+
+
 def test_a_cluster_that_is_gone_is_named_in_plain_words(
     kubeconfig: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _prepare(kubeconfig, kubeconfig)
-    secret = {"token": "none"}
-    manifests = build_connection("lost", "https://127.0.0.1:1", secret)
-
-    async def connect() -> None:
-        async with Client(load_config(kubeconfig)) as client:
-            await definitions.apply(client.raw, manifests)
-
-    asyncio.run(connect())
+    _connect_nowhere("lost", {"token": "none"}, kubeconfig)
     assert run(["clusters", "top", "--kubeconfig", str(kubeconfig)]) == 0
     output = capsys.readouterr().out
     assert "lost: " in output and "127.0.0.1:1: connection refused" in output
@@ -164,14 +168,7 @@ def test_a_cluster_without_a_usable_authority_names_the_key_of_its_secret(
     kubeconfig: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _prepare(kubeconfig, kubeconfig)
-    secret = {"token": "none", "ca.crt": "garbage"}
-    manifests = build_connection("odd", "https://127.0.0.1:1", secret)
-
-    async def connect() -> None:
-        async with Client(load_config(kubeconfig)) as client:
-            await definitions.apply(client.raw, manifests)
-
-    asyncio.run(connect())
+    _connect_nowhere("odd", {"token": "none", "ca.crt": "garbage"}, kubeconfig)
     assert run(["clusters", "top", "--kubeconfig", str(kubeconfig)]) == 0
     assert "odd: the key 'ca.crt' of Secret default/odd-credentials: " in capsys.readouterr().out
 

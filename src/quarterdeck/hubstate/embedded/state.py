@@ -160,22 +160,28 @@ class EmbeddedState:
                 case DeleteKeys():
                     planned.update(dict.fromkeys(write.keys))
                 case DeleteIfEqual(key, value):
-                    before = planned[key] if key in planned else self._get_pending(key, now)
+                    before = self._get_planned(planned, key, now)
                     if isinstance(before, Text) and before.value == value:
                         planned[key] = None
                 case ExtendTtl():
                     self._plan_longer(write, planned, now)
                 case _:
                     key = write.key
-                    before = planned[key] if key in planned else self._get_pending(key, now)
+                    before = self._get_planned(planned, key, now)
                     planned[key] = values.apply_write(before, write, now)
         return planned
 
     def _plan_longer(self, write: ExtendTtl, planned: dict[str, Value | None], now: float) -> None:
         for key in write.keys:
-            value = planned[key] if key in planned else self._get_pending(key, now)
+            value = self._get_planned(planned, key, now)
             if value is not None:
                 planned[key] = values.extend_ttl(value, now + write.ttl_s)
+
+    def _get_planned(
+        self, planned: Mapping[str, Value | None], key: str, now: float
+    ) -> Value | None:
+        """The value of a key after the writes that are planned so far."""
+        return planned[key] if key in planned else self._get_pending(key, now)
 
     def _decide(self, planned: Mapping[str, Value | None]) -> list[Ticket]:
         try:

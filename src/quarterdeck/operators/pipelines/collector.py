@@ -79,7 +79,7 @@ class CollectorObjects:
         """
         others = await ctx.list(Collector, index=(BY_ID, collector.spec.id))
         rivals = [each for each in others if each.key != collector.key and not each.is_deleting]
-        shared = [each for each in rivals if await self._shares(each, fleet, ctx)]
+        shared = [each for each in rivals if await self._fleets.is_tenant_of(each, fleet, ctx)]
         return min([collector, *shared], key=_build_rank)
 
     async def _ensure(
@@ -118,14 +118,7 @@ class CollectorObjects:
     async def _share_fleet(self, kind: Any, fleet: Fleet, ctx: Context[Any]) -> list[Any]:
         """The objects of a kind that use the same server."""
         present = [each for each in await ctx.list(kind) if not each.is_deleting]
-        return [each for each in present if await self._shares(each, fleet, ctx)]
-
-    async def _shares(self, other: Any, fleet: Fleet, ctx: Context[Any]) -> bool:
-        """Whether another object uses the same server."""
-        try:
-            return (await self._fleets.get_fleet(other, ctx)).address.tenant == fleet.address.tenant
-        except Stalled:
-            return False
+        return [each for each in present if await self._fleets.is_tenant_of(each, fleet, ctx)]
 
     async def delete(self, collector: Collector, ctx: Context[Collector]) -> None:
         """Remove every attribute that this operator set; the collector itself stays."""

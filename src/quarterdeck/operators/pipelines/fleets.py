@@ -139,15 +139,23 @@ class Fleets:
 
     def list_names(self, tenant: tuple[str, str]) -> frozenset[str]:
         """The names of the connections to one tenant of a server, which share what was read."""
-        fleets = [fleet for _, fleet in self._fleets.values()]
-        fleets += [self.default] if self.default is not None else []
-        return frozenset(each.name for each in fleets if each.address.tenant == tenant)
+        return frozenset(each.name for each in self._list_all() if each.address.tenant == tenant)
+
+    async def is_tenant_of(self, obj: Any, fleet: Fleet, ctx: Context[Any]) -> bool:
+        """Whether an object uses the same tenant of a server; not if it can use none."""
+        try:
+            return (await self.get_fleet(obj, ctx)).address.tenant == fleet.address.tenant
+        except Stalled:
+            return False
 
     async def aclose(self) -> None:
         """Close every client."""
-        fleets = [fleet for _, fleet in self._fleets.values()]
-        for fleet in [*fleets, *([self.default] if self.default is not None else ())]:
+        for fleet in self._list_all():
             await _close(fleet)
+
+    def _list_all(self) -> list[Fleet]:
+        fleets = [fleet for _, fleet in self._fleets.values()]
+        return [*fleets, self.default] if self.default is not None else fleets
 
     def _make(self, address: Address) -> Fleet:
         limiter = self._limiters.get(address.tenant)

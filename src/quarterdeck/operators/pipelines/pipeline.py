@@ -127,12 +127,7 @@ class Pipelines:
 
     async def _shares(self, other: Pipeline, fleet: Fleet, ctx: Context[Pipeline]) -> bool:
         """Whether another object is synced to the same server."""
-        if is_read_only(other):
-            return False
-        try:
-            return (await self._fleets.get_fleet(other, ctx)).address.tenant == fleet.address.tenant
-        except Stalled:
-            return False
+        return not is_read_only(other) and await self._fleets.is_tenant_of(other, fleet, ctx)
 
     async def _ensure_synced(self, target: SyncTarget, ctx: Context[Pipeline]) -> None:
         pipeline, here = target.pipeline, self._drop_foreign_id(target)

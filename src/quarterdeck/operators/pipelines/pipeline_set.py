@@ -87,16 +87,7 @@ class PipelineSets:
         self, other: PipelineSet, set_: PipelineSet, fleet: Fleet, ctx: Context[PipelineSet]
     ) -> bool:
         is_other = other.key != set_.key and get_source(other) == get_source(set_)
-        return is_other and await self._shares(other, fleet, ctx)
-
-    async def _shares(
-        self, other: Pipeline | PipelineSet, fleet: Fleet, ctx: Context[PipelineSet]
-    ) -> bool:
-        """Whether another object is sent to the same server."""
-        try:
-            return (await self._fleets.get_fleet(other, ctx)).address.tenant == fleet.address.tenant
-        except Stalled:
-            return False
+        return is_other and await self._fleets.is_tenant_of(other, fleet, ctx)
 
     async def _sync(
         self,
@@ -141,7 +132,9 @@ class PipelineSets:
         for each in await ctx.list(Pipeline):
             if each.is_deleting or not names_source(each, get_source(set_)):
                 continue
-            if await find_set(each, ctx) is None and await self._shares(each, fleet, ctx):
+            if await find_set(each, ctx) is None and await self._fleets.is_tenant_of(
+                each, fleet, ctx
+            ):
                 found.add(choose_name(each))
         return frozenset(found)
 

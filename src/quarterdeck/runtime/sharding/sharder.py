@@ -157,8 +157,7 @@ class Sharder:
         except NotFound:
             lease = leases.build_lease(group.name, self._member_name, group.namespace)
         await self._write(lease, self._state.identity)
-        self._drop_expired()
-        self._state.record_renewal(asked_at, self._clock.monotonic())
+        self._report_lost(self._state.record_renewal(asked_at, self._clock.monotonic()))
         self._renewed.set()
 
     async def _rebalance(self) -> None:
@@ -210,14 +209,14 @@ class Sharder:
                 await self._clock.sleep(left_s)
                 continue
             self._renewed.clear()
-            self._drop_expired()
+            self._report_lost(self._state.drop_if_expired(self._clock.monotonic()))
 
-    def _drop_expired(self) -> None:
-        """Drop all shards if our time ran out, also if they can be claimed again at once.
+    def _report_lost(self, lost: frozenset[int]) -> None:
+        """Report shards that were dropped because our time ran out, before any is claimed again.
 
         Controllers have left objects to others in the meantime, and must be told of both.
         """
-        if lost := self._state.drop_if_expired(self._clock.monotonic()):
+        if lost:
             self._log.warning(
                 "lease not renewed in time; stopped work on its shards", shards=len(lost)
             )

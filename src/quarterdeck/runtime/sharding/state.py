@@ -87,10 +87,14 @@ class ShardState:
         """Whether we may act for a shard now."""
         return shard in self.held and now < self.valid_until
 
-    def record_renewal(self, asked_at: float, now: float) -> None:
-        """Our own Lease was written, by a request that began at `asked_at`."""
-        self.drop_if_expired(now)
+    def record_renewal(self, asked_at: float, now: float) -> frozenset[int]:
+        """Our own Lease was written, by a request that began at `asked_at`.
+
+        Returns the shards that were dropped because our time had run out before.
+        """
+        lost = self.drop_if_expired(now)
         self._renewed_at = max(self._renewed_at, asked_at)
+        return lost
 
     def drop_if_expired(self, now: float) -> frozenset[int]:
         """Drop all shards if our Lease was not renewed in time; returns those that were held."""

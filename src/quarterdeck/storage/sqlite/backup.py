@@ -101,8 +101,8 @@ def restore(source: Path, path: Path, *, requires: str = "") -> Report:
     With `requires`, a snapshot without an object of this resource is refused.
 
     The replaced database is kept under a new name, with `.replaced` at its end, or `.replaced.2` if
-    an earlier restore left one there. Revisions continue above
-    every one that was acknowledged before, so that clients with older watches have to list again.
+    an earlier restore left one there. Revisions continue above every one that was acknowledged
+    before, so that clients with older watches have to list again.
 
     Raises:
         Locked: if a server uses the database.
