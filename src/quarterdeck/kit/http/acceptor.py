@@ -47,7 +47,6 @@ class Acceptor:
         protocol: Callable[[], asyncio.Protocol],
         tls: ssl.SSLContext | None,
     ) -> None:
-        self._sockets = sockets
         self._state = state
         self._protocol = protocol
         self._tls = tls
@@ -56,18 +55,27 @@ class Acceptor:
         self._refused = 0
         self._quiet_until = 0.0
         self._given_up: set[asyncio.Task[None]] = set()
-        loop = asyncio.get_running_loop()
-        self._loops = [loop.create_task(self._accept(each), name="http-accept") for each in sockets]
+        self._loops = [self._start(each) for each in sockets]
+
+    def _start(self, listening: socket.socket) -> "asyncio.Task[None]":
+        """Accept on a socket; it is closed when its task ends, whoever waits for that."""
+        task = asyncio.get_running_loop().create_task(self._accept(listening), name="http-accept")
+        task.add_done_callback(lambda _: listening.close())
+        return task
+
+    def stop(self) -> None:
+        """Stop accepting and give up unfinished handshakes, without waiting for their end."""
+        for task in self._list_tasks():
+            task.cancel()
 
     async def close(self) -> None:
         """Stop accepting and give up unfinished handshakes."""
-        tasks = {*self._loops, *self._opening, *self._given_up}
-        for task in tasks:
-            task.cancel()
-        if tasks:
+        self.stop()
+        if tasks := self._list_tasks():
             await asyncio.wait(tasks)
-        for each in self._sockets:
-            each.close()
+
+    def _list_tasks(self) -> "set[asyncio.Task[None]]":
+        return {*self._loops, *self._opening, *self._given_up}
 
     async def _accept(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()

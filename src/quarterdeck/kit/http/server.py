@@ -4,7 +4,6 @@ import asyncio
 import logging
 import socket
 import ssl
-from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
@@ -36,6 +35,10 @@ class Listener:
         """The address as the start of a URL."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'https' if self.secure else 'http'}://{host}:{self.port}"
+
+    def stop(self) -> None:
+        """Stop accepting, without waiting for it; connections stay."""
+        self._acceptor.stop()
 
     async def close(self) -> None:
         """Stop accepting; connections stay."""
@@ -113,29 +116,34 @@ class Server:
     async def drain(self, timeout_s: float) -> None:
         """Stop accepting, wait for running requests, ask streams to end; cut off the rest.
 
-        Streams cut off here still end with a proper last chunk. The server is closed afterwards.
+        Streams cut off here still end with a proper last chunk. The server is closed afterwards,
+        also if the caller is cancelled while it waits.
         """
         self._state.draining = True
-        await self._stop_accepting()
-        for connection in list(self._state.connections):
-            connection.drain()
-        if self._is_busy():
-            await self._wait_quiet(timeout_s)
-        await self._cancel_running()
-        await self._wait_quiet(min(timeout_s, self._state.limits.linger_timeout_s))
-        await self.close()
+        try:
+            await self._stop_accepting()
+            for connection in list(self._state.connections):
+                connection.drain()
+            if self._is_busy():
+                await self._wait_quiet(timeout_s)
+            await self._cancel_running()
+            await self._wait_quiet(min(timeout_s, self._state.limits.linger_timeout_s))
+        finally:
+            await self.close()
 
     async def close(self) -> None:
-        """Close everything at once."""
-        await self._stop_accepting()
-        await self._cancel_running()
-        for connection in list(self._state.connections):
-            connection.abort()
-        if self._ticker is not None:
-            self._ticker.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._ticker
-            self._ticker = None
+        """Close everything at once; nothing stays open if the caller is cancelled meanwhile."""
+        ticker, self._ticker = self._ticker, None
+        try:
+            await self._stop_accepting()
+            await self._cancel_running()
+        finally:
+            for connection in list(self._state.connections):
+                connection.abort()
+            if ticker is not None:
+                ticker.cancel()
+        if ticker is not None:
+            await asyncio.wait({ticker})
         for _ in range(_CLOSING_TURNS):  # the transports call connection_lost
             if not self._state.connections:
                 break
@@ -162,6 +170,8 @@ class Server:
     async def _stop_accepting(self) -> None:
         listeners, self._listeners = self._listeners, []
         for listener in listeners:
+            listener.stop()
+        for listener in listeners:
             await listener.close()
 
     async def _cancel_running(self) -> None:
@@ -184,8 +194,10 @@ class Server:
             while self._is_busy() and not alarm.done():
                 self._changed = asyncio.Event()
                 change = loop.create_task(self._changed.wait(), name="http-drain")
-                await asyncio.wait({alarm, change}, return_when=asyncio.FIRST_COMPLETED)
-                change.cancel()
+                try:
+                    await asyncio.wait({alarm, change}, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    change.cancel()
         finally:
             self._changed = None
             alarm.cancel()

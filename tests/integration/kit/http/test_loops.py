@@ -116,3 +116,42 @@ def test_plain_http_on_a_tls_port_is_answered_as_go_answers_it(
     run(send_plain_http(certificates))
     gc.collect()
     assert open_files() <= before
+
+
+async def stop_and_cancel(turns: int, *, how: str) -> None:
+    """Stop a server with a running stream, and cancel whoever stops it after so many turns."""
+    server = http.Server(handler)
+    listeners = [await server.listen("127.0.0.1", 0) for _ in range(2)]
+    streams = [await asyncio.open_connection("127.0.0.1", each.port) for each in listeners]
+    for reader, writer in streams:
+        writer.write(b"POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+        assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+    stopping = asyncio.ensure_future(server.drain(60) if how == "drain" else server.close())
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    stopping.cancel()
+    await asyncio.gather(stopping, return_exceptions=True)
+    if not turns:  # cancelled before its first step, so nothing has begun
+        await server.close()
+    for reader, writer in streams:
+        await reader.read()
+        writer.close()
+        await writer.wait_closed()
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    if others:
+        async with asyncio.timeout(60):
+            await asyncio.wait(others)
+    for each in listeners:
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("127.0.0.1", each.port)
+    assert server.statistics().connections == 0
+
+
+@pytest.mark.parametrize("how", ["drain", "close"])
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
+def test_a_server_whose_stop_is_cancelled_leaves_nothing_open(run: Runner, how: str) -> None:
+    before = open_files()
+    for turns in range(12):
+        run(stop_and_cancel(turns, how=how))
+    gc.collect()
+    assert open_files() <= before
