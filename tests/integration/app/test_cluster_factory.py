@@ -35,3 +35,18 @@ async def test_one_cluster_a_name_however_many_ask() -> None:
         assert other.server != found[0].server
         assert clusters.names == ["one", "two"]
     assert clusters.names == []
+
+
+async def test_cluster_is_gone_when_its_deletion_is_cancelled() -> None:
+    for turns in range(1, 8):
+        async with EmbeddedClusters(clock=SystemClock()) as clusters:
+            config = await clusters.create("one")
+            deletion = asyncio.ensure_future(clusters.delete("one"))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            deletion.cancel()
+            await asyncio.gather(deletion, return_exceptions=True)
+            assert clusters.names == []
+            async with Client(config) as client:
+                with pytest.raises(ClientError):
+                    await client.list(Namespace)
