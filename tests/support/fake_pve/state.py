@@ -69,6 +69,8 @@ class State:
 
     def __init__(self, nodes: tuple[str, ...] = ("pve1", "pve2")) -> None:
         self.nodes = dict.fromkeys(nodes, "online")
+        self.silence = "No route to host"
+        """What is answered for a node that is not online."""
         self.storages = {
             "local": Storage("local", "dir", "iso,vztmpl,backup"),
             "local-lvm": Storage("local-lvm", "lvmthin", "images,rootdir"),
@@ -115,7 +117,7 @@ class State:
                 500, f"Configuration file 'nodes/{node}/qemu-server/{vmid}.conf' does not exist"
             )
         if self.nodes.get(node) != "online":
-            raise Refusal(595, "No route to host")
+            raise Refusal(595, self.silence)
         return vm
 
     def begin(

@@ -353,6 +353,20 @@ async def test_machines_of_a_node_that_is_down_are_unknown_not_foreign() -> None
         assert nodes == {"pve1": False, "pve2": True}
 
 
+@pytest.mark.parametrize(
+    "reason", ["No route to host", "Connection timed out", "Connection refused"]
+)
+async def test_node_that_is_down_hides_no_vm_of_the_others_after_a_restart(reason: str) -> None:
+    async with open_rig() as rig:
+        first, second = await make(rig), await make(rig, 2)
+        rig.fake.state.vms[second].node = "pve2"
+        rig.fake.state.nodes["pve1"] = "offline"
+        rig.fake.state.silence = reason
+        listed = {vm.id: vm for vm in await rig.second().list_vms()}
+        assert ownership.is_owned(listed[second], owner_of(2))
+        assert listed[first].power == "Unknown"
+
+
 async def test_a_migrated_vm_is_found_on_its_new_node() -> None:
     async with open_rig() as rig:
         vmid = await make(rig)

@@ -40,6 +40,9 @@ def test_tags_come_back_as_they_were_written_in_lower_case(tags: list[str]) -> N
         (413, "", Code.PAYLOAD_TOO_LARGE),
         (501, "Method not implemented", Code.NOT_SUPPORTED),
         (599, "Too many redirections", Code.UNAVAILABLE),
+        (595, "Connection timed out", Code.UNAVAILABLE),
+        (596, "Connection timed out", Code.UNAVAILABLE),
+        (504, "Gateway Timeout", Code.TIMEOUT),
         (422, "anything", Code.INVALID_SPEC),
     ],
 )

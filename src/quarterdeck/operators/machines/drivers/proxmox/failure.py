@@ -1,7 +1,8 @@
 """Maps error responses of Proxmox VE to error codes. Pure.
 
 The server answers most failures with 500 and puts the cause into the reason phrase, so that the
-text decides; the status alone decides only where it is specific.
+text decides; the status alone decides only where it is specific: for refused requests, and where
+another node or a proxy does not answer, which is no timeout of a lock.
 """
 
 import re
@@ -11,6 +12,8 @@ from quarterdeck.kit.redaction import redact
 from quarterdeck.operators.machines.errors import Code, HypervisorError, make_error
 
 _LONGEST = 500
+_SPECIFIC = frozenset({401, 403, 408, 413, 429, 502, 503, 504, *range(595, 600)})
+"""Statuses whose meaning the text does not change: `Connection timed out` of 595 is no lock."""
 _BY_TEXT: tuple[tuple[re.Pattern[str], Code], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), code)
     for pattern, code in (
@@ -65,7 +68,7 @@ def read_failure(
 
 def classify(status: int, text: str) -> Code:
     """Choose the error code by the HTTP status and the text of the failure."""
-    if status in (401, 403, 413, 429):
+    if status in _SPECIFIC:
         return _BY_STATUS[status]
     for pattern, code in _BY_TEXT:
         if pattern.search(text):
