@@ -16,6 +16,7 @@ from quarterdeck.operators.machines.machine import (
     TaskState,
     TemplateRef,
 )
+from quarterdeck.operators.machines.plan.claim import Verdict, assess_vm
 
 SEED = CloudInit("#cloud-config\nhostname: a\n", "instance-id: a\n")
 
@@ -365,6 +366,19 @@ async def test_node_that_is_down_hides_no_vm_of_the_others_after_a_restart(reaso
         listed = {vm.id: vm for vm in await rig.second().list_vms()}
         assert ownership.is_owned(listed[second], owner_of(2))
         assert listed[first].power == "Unknown"
+
+
+async def test_machines_of_a_silent_node_are_unknown_after_a_restart_and_not_asked_for() -> None:
+    async with open_rig() as rig:
+        await make(rig)
+        rig.fake.state.nodes["pve1"] = "offline"
+        before, restarted = len(rig.fake.journal), rig.second()
+        (listed,) = await restarted.list_vms()
+        assert assess_vm(listed, owner_of()) is Verdict.UNKNOWN
+        assert rig.fake.journal[before:] == ["GET /cluster/resources"]
+        rig.fake.state.nodes["pve1"] = "online"
+        (listed,) = await restarted.list_vms()
+        assert assess_vm(listed, owner_of()) is Verdict.STOPPED
 
 
 async def test_a_migrated_vm_is_found_on_its_new_node() -> None:

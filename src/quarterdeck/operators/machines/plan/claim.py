@@ -83,6 +83,8 @@ def assess_vm(vm: VMInfo | None, owner: Owner) -> Verdict:
     """Determine the state of a claim's VM."""
     if vm is None:
         return Verdict.MISSING
+    if vm.power is Power.UNKNOWN and not vm.description:
+        return Verdict.UNKNOWN  # nobody can read the owner while its node does not answer
     if not ownership.is_owned(vm, owner):
         return Verdict.FOREIGN
     if vm.lock:

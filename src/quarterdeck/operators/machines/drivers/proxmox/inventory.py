@@ -26,6 +26,8 @@ from quarterdeck.operators.machines.machine import Node, Power, VMInfo
 from quarterdeck.operators.machines.ownership import MANAGED_TAG
 
 ONLINE = "online"
+SILENT = "unknown"
+"""The status of a VM whose node does not answer."""
 _READERS = 8
 _NOT_MACHINES = ("lo", "docker", "veth", "br-", "cni", "flannel")
 _NOT_ADDRESSES = ("127.", "::1", "fe80:", "169.254.")
@@ -101,7 +103,10 @@ class Inventory:
         return listed
 
     async def _read_configs(self, rows: Sequence[Resource]) -> None:
-        """Read the configurations of VMs that are new or have changed, a few at a time."""
+        """Read the configurations of VMs that are new or have changed, a few at a time.
+
+        Those of a node that does not answer are read when it does: each would wait for it.
+        """
         wanted = {row.vmid: _Seen(row.node, row.name, row.tags, row.lock) for row in rows}
         for vmid, (seen, _) in list(self._configs.items()):
             if wanted.get(vmid) != seen:
@@ -118,7 +123,8 @@ class Inventory:
                     return  # gone meanwhile, on a node that is down, or not ours to see
                 self._configs[vmid] = (seen, config)
 
-        missing = [item for item in wanted.items() if item[0] not in self._configs]
+        known = {*self._configs, *(row.vmid for row in rows if row.status == SILENT)}
+        missing = [item for item in wanted.items() if item[0] not in known]
         await asyncio.gather(*(read(vmid, seen) for vmid, seen in missing))
 
     def forget(self, vmid: int) -> None:
