@@ -18,7 +18,12 @@ from quarterdeck.operators.machines.conditions import (
     VM_CREATED,
     Reason,
 )
-from quarterdeck.operators.machines.errors import Code, HypervisorError, PermanentError
+from quarterdeck.operators.machines.errors import (
+    Code,
+    ConfigurationError,
+    HypervisorError,
+    PermanentError,
+)
 from quarterdeck.operators.machines.invitation import (
     Inviter,
     ServiceMissing,
@@ -84,7 +89,7 @@ async def clone(machine: Machine, recipe: Recipe) -> RequeueAfter:
     except PermanentError as error:
         if error.code is not Code.ALREADY_EXISTS:
             raise
-        return await _find_earlier_clone(machine, recipe)
+        return await _check_taken_id(machine, recipe)
     return machine.track(task) if task is not None else _finish_clone(machine, recipe)
 
 
@@ -99,6 +104,16 @@ async def _await_clone(machine: Machine, recipe: Recipe) -> RequeueAfter:
         machine.proceed(Step.DISCARD)
         raise Retry(Reason.CLONE_FAILED, f"cloning failed: {info.message}")
     return _finish_clone(machine, recipe)
+
+
+async def _check_taken_id(machine: Machine, recipe: Recipe) -> RequeueAfter:
+    """Continue with the VM that has the id if it is ours, else choose another id."""
+    try:
+        return await _find_earlier_clone(machine, recipe)
+    except ConfigurationError as error:
+        if error.code is not Code.FORBIDDEN:
+            raise
+        return release_id(machine, recipe.allocations)  # we may read what we have made
 
 
 async def _find_earlier_clone(machine: Machine, recipe: Recipe) -> RequeueAfter:

@@ -208,6 +208,19 @@ async def test_failed_clone_is_removed_and_tried_again() -> None:
         assert world.ours() == ["m1"]
 
 
+async def test_id_of_a_vm_that_may_not_be_read_is_given_up_at_once() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        world.lab.faults.add(
+            FailureRule(op="clone_vm", code=Code.ALREADY_EXISTS),
+            FailureRule(op="get_vm", code=Code.FORBIDDEN),
+        )
+        await world.claim()
+        await world.phase("Ready", within_s=60.0)
+        assert "IdTaken" in await world.events()
+        assert world.ours() == ["m1"]
+
+
 async def test_claim_fails_after_five_tries() -> None:
     async with open_world() as world, world.operator():
         await world.set_up()

@@ -9,7 +9,12 @@ from tests.contract.hypervisor.proxmox_rig import ProxmoxRig, open_rig
 from tests.contract.hypervisor.rig import make, owner_of, spec_of, wait
 
 from quarterdeck.operators.machines import ownership
-from quarterdeck.operators.machines.errors import Code, HypervisorError, TransientError
+from quarterdeck.operators.machines.errors import (
+    Code,
+    ConfigurationError,
+    HypervisorError,
+    TransientError,
+)
 from quarterdeck.operators.machines.machine import (
     CloudInit,
     PowerAction,
@@ -73,6 +78,21 @@ async def test_3_vm_removed_by_hand_is_deleted_without_a_loop() -> None:
         await rig.destroy_behind(vmid)
         assert await rig.hypervisor.delete_vm(vmid, owner=owner_of()) is None
         assert rig.fake.state.storages["local"].files == {}
+
+
+async def test_3_vm_that_the_credentials_may_not_see_is_not_taken_for_removed() -> None:
+    async with open_rig() as rig:
+        vmid = await make(rig)
+        rig.fake.state.hidden.add(vmid)
+        assert list(await rig.hypervisor.list_vms()) == []
+        for call in (
+            rig.hypervisor.get_vm(vmid),
+            rig.hypervisor.delete_vm(vmid, owner=owner_of()),
+        ):
+            with pytest.raises(ConfigurationError, match=r"VM\.Audit") as caught:
+                await call
+            assert caught.value.code is Code.FORBIDDEN
+        assert vmid in rig.fake.state.vms
 
 
 @pytest.mark.parametrize("vmid", [-1, 0])

@@ -8,9 +8,8 @@ fails with "already exists" and its claim chooses another.
 import asyncio
 
 from quarterdeck.kit.clock import Clock
-from quarterdeck.operators.machines.drivers.proxmox.api import Api
 from quarterdeck.operators.machines.drivers.proxmox.inventory import Inventory
-from quarterdeck.operators.machines.errors import Code, HypervisorError, make_error
+from quarterdeck.operators.machines.errors import Code, make_error
 
 _KEEP_S = 30.0
 """How long an id stays reserved; its clone has started by then."""
@@ -20,8 +19,7 @@ _TRIES = 32
 class Identifiers:
     """Reserves VM ids."""
 
-    def __init__(self, api: Api, inventory: Inventory, *, clock: Clock) -> None:
-        self._api = api
+    def __init__(self, inventory: Inventory, *, clock: Clock) -> None:
         self._inventory = inventory
         self._clock = clock
         self._lock = asyncio.Lock()
@@ -45,7 +43,7 @@ class Identifiers:
                 vmid = next((each for each in range(start, end + 1) if each not in used), 0)
                 if not vmid:
                     break
-                if await self._is_free(vmid):
+                if await self._inventory.is_free(vmid):
                     self._given[vmid] = now
                     return vmid
                 used.add(vmid)
@@ -54,13 +52,3 @@ class Identifiers:
             f"no free id in {start}-{end}; extend spec.vmidRange",
             operation="reserve_id",
         )
-
-    async def _is_free(self, vmid: int) -> bool:
-        """Whether the server reports an id as free; it also counts VMs that we may not list."""
-        try:
-            await self._api.get("/cluster/nextid", str, {"vmid": vmid})
-        except HypervisorError as error:
-            if error.code in (Code.ALREADY_EXISTS, Code.INVALID_SPEC):
-                return False
-            raise
-        return True

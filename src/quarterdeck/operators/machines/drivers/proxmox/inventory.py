@@ -136,6 +136,7 @@ class Inventory:
 
         Raises:
             PermanentError: NOT_FOUND.
+            ConfigurationError: FORBIDDEN if it exists, and the credentials may not see it.
         """
         if vmid <= 0:
             raise make_error(Code.NOT_FOUND, f"{vmid} is not the id of a VM")
@@ -145,10 +146,26 @@ class Inventory:
             except HypervisorError as error:
                 if error.code is not Code.NOT_FOUND:
                     raise
-        await self.list_resources()
-        if (node := self._nodes.get(vmid)) is None:
+        rows = await self.list_resources()
+        if (node := self._nodes.get(vmid)) is not None:
+            return Location(vmid, node), await self.read_config(Location(vmid, node))
+        if any(row.vmid == vmid for row in rows) or await self.is_free(vmid):
             raise make_error(Code.NOT_FOUND, f"VM {vmid} not found")
-        return Location(vmid, node), await self.read_config(Location(vmid, node))
+        text = f"VM {vmid} exists, but the credentials may not read it; they need VM.Audit on it"
+        raise make_error(Code.FORBIDDEN, text)
+
+    async def is_free(self, vmid: int) -> bool:
+        """Whether the server reports an id as free; it also counts VMs that we may not see.
+
+        Lists leave such VMs out without an error.
+        """
+        try:
+            await self._api.get("/cluster/nextid", str, {"vmid": vmid})
+        except HypervisorError as error:
+            if error.code in (Code.ALREADY_EXISTS, Code.INVALID_SPEC):
+                return False
+            raise
+        return True
 
     async def read_config(self, at: Location) -> Config:
         """The configuration of a VM."""

@@ -62,7 +62,7 @@ class ProxmoxProvider:
         self._templates = Templates(self._inventory)
         self._seeds = Seeds(self._api, self._inventory, storage=settings.storage)
         self._tasks = Tasks(self._api, self._inventory, clock=settings.clock)
-        self._identifiers = Identifiers(self._api, self._inventory, clock=settings.clock)
+        self._identifiers = Identifiers(self._inventory, clock=settings.clock)
         self._clones = Clones(
             self._api,
             self._inventory,
