@@ -1,6 +1,7 @@
 """Polls GitHub for jobs where no deliveries arrive: a few requests per repository.
 
-Only repositories can be polled: GitHub does not list the jobs of an organization.
+Only repositories can be polled: GitHub does not list the jobs of an organization. Runs are listed
+by status and change meanwhile, so a job that is in no list has ended only if GitHub says so.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -26,6 +27,8 @@ T = TypeVar("T")
 GITHUB = "https://api.github.com"
 CHECK_INTERVAL_S = 5.0
 _LONGEST = 8 << 20
+_PER_PAGE, _MOST_PAGES = 100, 10
+"""GitHub lists 1,000 runs of one status at most."""
 _STATES: dict[str, JobState] = {
     "queued": "queued",
     "in_progress": "in_progress",
@@ -37,12 +40,19 @@ class PollFailed(Exception):
     """Raised when a request to GitHub fails; the message has its answer."""
 
 
+class _Absent(PollFailed):
+    """Raised when GitHub does not have what was asked for."""
+
+
 class _Run(msgspec.Struct, frozen=True):
     id: int
 
 
 class _Runs(msgspec.Struct, frozen=True):
     workflow_runs: tuple[_Run, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.workflow_runs)
 
 
 class _Job(msgspec.Struct, frozen=True):
@@ -54,6 +64,12 @@ class _Job(msgspec.Struct, frozen=True):
 
 class _Jobs(msgspec.Struct, frozen=True):
     jobs: tuple[_Job, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+
+Page = TypeVar("Page", _Runs, _Jobs)
 
 
 class Repository(NamedTuple):
@@ -93,10 +109,12 @@ class Poller:
 
     async def poll_due(self) -> None:
         """Poll the repository of every pool whose interval has passed."""
-        for pool in await self._client.list(RunnerPool):
+        pools = [each for each in await self._client.list(RunnerPool) if _is_polled(each)]
+        left = {each.key for each in pools}
+        self._asked = {key: at for key, at in self._asked.items() if key in left}
+        for pool in pools:
             polling = pool.spec.polling
-            if polling is None or not polling.enabled:
-                continue
+            assert polling is not None  # it is polled
             now = self._clock.monotonic()
             try:
                 interval_s = duration.parse_seconds(polling.interval)
@@ -114,7 +132,7 @@ class Poller:
             await write_poll_result(self._client, pool, problem)
 
     async def poll(self, pool: RunnerPool) -> None:
-        """Record the jobs that wait or run; recorded jobs that are not listed have ended.
+        """Record the jobs that wait or run, and those recorded ones that have ended.
 
         Raises:
             PollFailed: if a request to GitHub fails.
@@ -127,31 +145,45 @@ class Poller:
                 await write_job(self._client, pool, event.job, self._clock.now())
         for job in await self._read_known(pool):
             if job.status != "completed" and job.id not in listed:
-                ended = msgspec.structs.replace(job, status="completed", since=self._stamp())
-                await write_job(self._client, pool, ended, self._clock.now())
+                changed = await self._read_job(repository, job)
+                await write_job(self._client, pool, changed, self._clock.now())
 
     async def _list_jobs(self, repository: Repository) -> AsyncIterator[JobEvent]:
         owner = repository.name.partition("/")[0]
         base = f"{repository.url}/repos/{repository.name}/actions/runs"
         for status in ("queued", "in_progress"):
-            runs = await self._get(f"{base}?status={status}&per_page=100", repository, _Runs)
-            for run in runs.workflow_runs:
-                found = await self._get(f"{base}/{run.id}/jobs?per_page=100", repository, _Jobs)
-                for job in found.jobs:
-                    state = _STATES.get(job.status)
-                    if state is None:
-                        continue
-                    yield JobEvent(
-                        Job(
-                            id=str(job.id),
-                            status=state,
-                            runner=job.runner_name or "",
-                            since=self._stamp(),
-                        ),
-                        frozenset(label.lower() for label in job.labels),
-                        repository.name,
-                        owner,
-                    )
+            async for runs in self._list_pages(f"{base}?status={status}&", repository, _Runs):
+                for run in runs.workflow_runs:
+                    url = f"{base}/{run.id}/jobs?"
+                    async for jobs in self._list_pages(url, repository, _Jobs):
+                        for job in jobs.jobs:
+                            if (state := _STATES.get(job.status)) is not None:
+                                labels = frozenset(label.lower() for label in job.labels)
+                                found = self._build_job(job, state)
+                                yield JobEvent(found, labels, repository.name, owner)
+
+    async def _list_pages(
+        self, url: str, repository: Repository, kind: type[Page]
+    ) -> AsyncIterator[Page]:
+        for number in range(1, _MOST_PAGES + 1):
+            page = await self._get(f"{url}per_page={_PER_PAGE}&page={number}", repository, kind)
+            yield page
+            if len(page) < _PER_PAGE:
+                return
+
+    async def _read_job(self, repository: Repository, job: Job) -> Job:
+        """The state of a recorded job that was not listed; unknown jobs have ended."""
+        url = f"{repository.url}/repos/{repository.name}/actions/jobs/{job.id}"
+        try:
+            found = await self._get(url, repository, _Job)
+        except _Absent:
+            return msgspec.structs.replace(job, status="completed", since=self._stamp())
+        state = _STATES.get(found.status)
+        return self._build_job(found, state) if state is not None else job
+
+    def _build_job(self, job: _Job, state: JobState) -> Job:
+        runner = job.runner_name or ""
+        return Job(id=str(job.id), status=state, runner=runner, since=self._stamp())
 
     async def _get(self, url: str, repository: Repository, type_: type[T]) -> T:
         headers = [("Accept", "application/vnd.github+json"), ("User-Agent", "quarterdeck")]
@@ -167,6 +199,8 @@ class Poller:
         except ValueError as error:  # no request can be made of it
             fields = "spec.polling.url or spec.workload.config.github.repository"
             raise PollFailed(masker.mask(f"{fields} cannot be used: {error}")) from error
+        if answer.status == 404:
+            raise _Absent(f"{repository.url} answered 404 for {repository.name}")
         if answer.status != 200:
             raise PollFailed(f"{repository.url} answered {answer.status} for {repository.name}")
         try:
@@ -176,12 +210,8 @@ class Poller:
             raise PollFailed(text) from error
 
     async def _find_repository(self, pool: RunnerPool) -> Repository:
-        config, polling = pool.spec.workload.config, pool.spec.polling
+        polling, name = pool.spec.polling, _name_repository(pool)
         assert polling is not None
-        github = config.github if config is not None else None
-        name = github.repository if github is not None else ""
-        if github is not None and name and "/" not in name and github.organization:
-            name = f"{github.organization}/{name}"
         if "/" not in name:
             raise PollFailed("spec.workload.config.github.repository must be OWNER/NAME")
         return Repository((polling.url or GITHUB).rstrip("/"), name, await self._read_token(pool))
@@ -211,3 +241,15 @@ class Poller:
 
     def _stamp(self) -> str:
         return rfc3339.format_time(self._clock.now())
+
+
+def _is_polled(pool: RunnerPool) -> bool:
+    return pool.spec.polling is not None and pool.spec.polling.enabled
+
+
+def _name_repository(pool: RunnerPool) -> str:
+    config = pool.spec.workload.config
+    github = config.github if config is not None else None
+    if github is None or "/" in github.repository or not github.organization:
+        return github.repository if github is not None else ""
+    return f"{github.organization}/{github.repository}" if github.repository else ""

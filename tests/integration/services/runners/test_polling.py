@@ -2,7 +2,10 @@
 
 import base64
 from typing import Any
+from urllib.parse import parse_qsl
 
+import msgspec
+import pytest
 from tests.integration.operators.machines.world import RunnerPool, World, open_world
 
 from quarterdeck.apis.core.config import ConfigMap, Secret
@@ -10,6 +13,7 @@ from quarterdeck.apis.hypervisor.jobs import read_jobs
 from quarterdeck.kit import http
 from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.services.runners.polling import Poller
+from quarterdeck.wire.status import NotFound
 
 URL = "http://github.svc"
 
@@ -26,6 +30,38 @@ class Github:
         self.asked.append((request.path, token))
         runs = b'{"workflow_runs": [{"id": 1}]}'
         return http.Response(self.status, [], self.jobs if request.path.endswith("/jobs") else runs)
+
+
+class Queue(Github):
+    """Answers with the runs of the test, each with one queued job, in pages of 100."""
+
+    def __init__(self, runs: int, ended: bytes = b"") -> None:
+        super().__init__()
+        self.runs = list(range(1, runs + 1))
+        self.ended = ended
+        """What is answered for a job by itself; 404 if empty."""
+
+    async def handle(self, request: http.Request) -> http.Response:
+        self.asked.append((request.path, ""))
+        *_, kind, last = request.path.split("/")
+        if kind == "jobs":
+            return http.Response(200 if self.ended else 404, [], self.ended)
+        if last == "jobs":
+            job = {"id": int(kind), "status": "queued", "labels": ["linux"]}
+            return http.Response(200, [], msgspec.json.encode({"jobs": [job]}))
+        query = dict(parse_qsl(request.query))
+        start = 100 * (int(query.get("page", "1")) - 1)
+        found = self.runs[start : start + 100] if query["status"] == "queued" else []
+        body = {"workflow_runs": [{"id": each} for each in found]}
+        return http.Response(200, [], msgspec.json.encode(body))
+
+
+async def read_states(world: World, pool: str) -> dict[str, str]:
+    try:
+        record = await world.client.get(ConfigMap, f"{pool}-jobs", "default")
+    except NotFound:
+        return {}
+    return {job.id: job.status for job in read_jobs(record.data)}
 
 
 async def make_pool(world: World, name: str, github: dict[str, Any] | None, **polling: Any) -> None:
@@ -144,3 +180,32 @@ async def test_the_pool_says_whether_it_can_be_polled() -> None:
         await world.until(lambda: has("True", "Polled"))
         await world.patch(RunnerPool, "ci", {"spec": {"polling": {"enabled": False}}})
         await world.until(lambda: has("False", "PollingDisabled"))
+
+
+async def test_queue_of_several_pages_is_recorded_whole() -> None:
+    async with open_world() as world:
+        await make_pool(world, "ci", {"repository": "acme/web", "labels": ["linux"]})
+        for _ in range(2):
+            assert await poll(world, Queue(102)) == []
+            states = await read_states(world, "ci")
+            assert len(states) == 102
+            assert set(states.values()) == {"queued"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        pytest.param(b'{"id": 1, "status": "queued"}', "queued", id="between two lists"),
+        pytest.param(b'{"id": 1, "status": "waiting"}', "queued", id="waiting for an approval"),
+        pytest.param(b'{"id": 1, "status": "in_progress"}', "in_progress", id="running"),
+        pytest.param(b'{"id": 1, "status": "completed"}', "completed", id="ended"),
+        pytest.param(b"", "completed", id="deleted"),
+    ],
+)
+async def test_job_in_no_list_has_ended_only_if_github_says_so(answer: bytes, status: str) -> None:
+    async with open_world() as world:
+        await make_pool(world, "ci", {"repository": "acme/web", "labels": ["linux"]})
+        assert await poll(world, Queue(1)) == []
+        assert await read_states(world, "ci") == {"1": "queued"}
+        assert await poll(world, Queue(0, answer)) == []
+        assert await read_states(world, "ci") == {"1": status}
