@@ -4,7 +4,7 @@ Only repositories can be polled: GitHub does not list the jobs of an organizatio
 by status and change meanwhile, so a job that is in no list has ended only if GitHub says so.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -121,7 +121,7 @@ class Poller:
                 if now - self._asked.get(pool.key, float("-inf")) < interval_s:
                     continue
                 self._asked[pool.key] = now
-                await self.poll(pool)
+                await self.poll(pool, pools)
                 problem = ""
             except duration.DurationError as error:
                 problem = f"spec.polling.interval: {error}"
@@ -131,19 +131,29 @@ class Poller:
                 self._warn(str(pool.key), problem)
             await write_poll_result(self._client, pool, problem)
 
-    async def poll(self, pool: RunnerPool) -> None:
+    async def poll(self, pool: RunnerPool, others: Sequence[RunnerPool] = ()) -> None:
         """Record the jobs that wait or run, and those recorded ones that have ended.
+
+        A job that several pools serve is recorded for the first by name, as that of a delivery is;
+        `others` are all pools.
 
         Raises:
             PollFailed: if a request to GitHub fails.
         """
         repository = await self._find_repository(pool)
+        known = {job.id: job for job in await self._read_known(pool)}
+        rivals = [each for each in others if _is_rival(each, pool)]
+        taken = {job.id for each in rivals for job in await self._read_known(each)}
         listed: set[str] = set()
         async for event in self._list_jobs(repository):
             listed.add(event.job.id)
+            if event.job.id not in known:
+                precede = (each for each in rivals if each.key < pool.key)
+                if event.job.id in taken or any(can_serve(each, event) for each in precede):
+                    continue
             if can_serve(pool, event):
                 await write_job(self._client, pool, event.job, self._clock.now())
-        for job in await self._read_known(pool):
+        for job in known.values():
             if job.status != "completed" and job.id not in listed:
                 changed = await self._read_job(repository, job)
                 await write_job(self._client, pool, changed, self._clock.now())
@@ -253,3 +263,13 @@ def _name_repository(pool: RunnerPool) -> str:
     if github is None or "/" in github.repository or not github.organization:
         return github.repository if github is not None else ""
     return f"{github.organization}/{github.repository}" if github.repository else ""
+
+
+def _is_rival(other: RunnerPool, pool: RunnerPool) -> bool:
+    """Whether another pool of the namespace polls the same repository."""
+    return (
+        other.key != pool.key
+        and other.metadata.namespace == pool.metadata.namespace
+        and _name_repository(other).lower() == _name_repository(pool).lower()
+        and _is_polled(other)
+    )

@@ -209,3 +209,19 @@ async def test_job_in_no_list_has_ended_only_if_github_says_so(answer: bytes, st
         assert await read_states(world, "ci") == {"1": "queued"}
         assert await poll(world, Queue(0, answer)) == []
         assert await read_states(world, "ci") == {"1": status}
+
+
+async def test_job_that_two_pools_serve_is_recorded_for_one_of_them() -> None:
+    async with open_world() as world:
+        place = {"repository": "acme/web", "labels": ["linux"]}
+        for name in ("b", "c"):
+            await make_pool(world, name, place)
+        assert await poll(world, Queue(1)) == []
+        assert (await read_states(world, "b"), await read_states(world, "c")) == (
+            {"1": "queued"},
+            {},
+        )
+        await make_pool(world, "a", place)
+        assert await poll(world, Queue(2)) == []
+        assert await read_states(world, "a") == {"2": "queued"}
+        assert await read_states(world, "b") == {"1": "queued"}
