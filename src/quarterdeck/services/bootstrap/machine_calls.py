@@ -60,11 +60,14 @@ class MachineCalls:
         """Renew the certificate of a machine whose claim exists.
 
         Raises:
-            Refused: if the claim is gone or being deleted, or the machine renews too often.
+            Refused: if the claim is gone or being deleted without a running job, or the machine
+                renews too often.
         """
         claim = self._authenticate(peer)
         self._renewals.check_address(claim.uid)
         known = await self._require(claim)
+        if not known.may_renew:
+            raise _refuse(claim)
         credentials, issued = await self._issuer.issue(claim, csr, selectors=known.selectors)
         attested = AttestationRecord(
             method=known.method,
@@ -85,7 +88,8 @@ class MachineCalls:
         """
         claim = self._authenticate(peer)
         self._configs.check_address(claim.uid)
-        await self._require(claim)
+        if (await self._require(claim)).is_terminating:
+            raise _refuse(claim)
         workload = await self._claims.read_workload(claim)
         if workload.method in ("", "none"):
             return build_empty_config(claim)
@@ -143,8 +147,11 @@ class MachineCalls:
 
     async def _require(self, claim: Claim) -> KnownClaim:
         known = await self._find(claim)
-        if known is None or known.is_terminating or not known.certificate_serial:
-            raise Refused(
-                RefusalReason.CLAIM_GONE, f"claim {claim.namespace}/{claim.name} {claim.uid}"
-            )
+        if known is None or not known.certificate_serial:
+            raise _refuse(claim)
         return known
+
+
+def _refuse(claim: Claim) -> Refused:
+    text = f"claim {claim.namespace}/{claim.name} {claim.uid}"
+    return Refused(RefusalReason.CLAIM_GONE, text)

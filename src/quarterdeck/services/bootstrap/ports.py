@@ -33,6 +33,8 @@ class KnownClaim(msgspec.Struct, frozen=True, kw_only=True):
     """The attestation method of the template; empty if it requires none."""
     directive: Directive = "none"
     """What the machine should do next, by the state of the claim."""
+    is_busy: bool = False
+    """Whether the machine reports a running job."""
     selectors: tuple[str, ...] = ()
     endorsement_hash: str = ""
     """Hash of the endorsement key that the claim was bound to at its first attestation."""
@@ -43,8 +45,16 @@ class KnownClaim(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_terminating(self) -> bool:
-        """Whether the machine is to drain or shut down, so that it gets no more credentials."""
+        """Whether the machine is to drain or shut down, so that it gets no new credentials."""
         return self.directive != "none"
+
+    @property
+    def may_renew(self) -> bool:
+        """Whether the machine may renew its certificate: also to finish a job while it drains.
+
+        It switches itself off when its certificate expires.
+        """
+        return self.directive == "none" or (self.directive == "drain" and self.is_busy)
 
 
 class AttestationRecord(msgspec.Struct, frozen=True, kw_only=True):

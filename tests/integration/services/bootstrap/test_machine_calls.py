@@ -90,6 +90,26 @@ async def test_state_of_the_claim_directs_the_machine(phase: str, directive: str
         assert renewal.status == (200 if directive == "none" else 403)
 
 
+async def test_draining_machine_renews_until_its_job_has_ended() -> None:
+    async with bootstrap_world() as world:
+        replica = await world.start_replica()
+        machine = await join(world, replica)
+
+        async def renew_after(phase: str, report: str) -> int:
+            await world.set_phase("web-1", phase)
+            body = {"phase": report, "job": {"id": "17"}}
+            assert (await replica.call("POST", STATUS, body, machine=machine)).status == 202
+            world.clock.shift += timedelta(minutes=1)
+            answer = await replica.call("POST", RENEW, {"csr": machine.csr}, machine=machine)
+            return answer.status
+
+        assert await renew_after("Draining", "Busy") == 200
+        config = await replica.call("GET", "/v1/config", machine=machine)
+        assert config.status == 403, "it is to begin nothing new"
+        assert await renew_after("Terminating", "Busy") == 403
+        assert await renew_after("Draining", "JobCompleted") == 403
+
+
 async def test_heartbeats_are_recorded_about_once_a_minute() -> None:
     async with bootstrap_world() as world:
         replica = await world.start_replica()

@@ -250,11 +250,12 @@ def _name(claim: MachineClaim) -> Claim:
 
 def _describe(claim: MachineClaim, template: HypervisorMachineTemplate | None) -> KnownClaim:
     attestation = template.spec.attestation if template is not None else None
-    recorded = claim.status.attestation
+    recorded, job = claim.status.attestation, claim.status.job
     return KnownClaim(
         claim=_name(claim),
         method=attestation.method if attestation is not None else "",
         directive=_choose_directive(claim),
+        is_busy=job is not None and job.busy,
         selectors=_select(claim),
         endorsement_hash=recorded.ek_hash if recorded is not None else "",
         pcr_digest=recorded.pcr_digest if recorded is not None else "",
