@@ -122,12 +122,17 @@ def become_ready(machine: Machine, vm: VMInfo | None) -> Result:
 
 
 def observe(machine: Machine, vm: VMInfo) -> None:
-    """Write address, MAC, provider id and node of the VM into the status."""
+    """Write address, MAC, provider id and node of the VM into the status.
+
+    An address that the VM still has stays, also a static one, which is written with its prefix
+    length before the VM reports it: by the status it stays taken after a restart.
+    """
     ctx = machine.ctx
     before = ctx.status.current.network_info
     address = before.ip_address if before is not None else ""
-    if vm.ips and address not in vm.ips:
-        address = vm.ips[0]
+    if vm.ips:
+        bare = address.partition("/")[0]
+        address = bare if bare in vm.ips else vm.ips[0]
     ctx.status.set(
         network_info=NetworkInfo(
             ip_address=address, mac_address=vm.mac, ssh_address=vm.ssh_address

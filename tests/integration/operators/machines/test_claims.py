@@ -409,6 +409,42 @@ async def test_what_a_claim_waits_for_stands_in_its_ready_condition() -> None:
         await world.phase("Ready", "m3")
 
 
+class TwoAddresses(SimulatorProvider):
+    """A hypervisor whose guests have another address before that of their network data."""
+
+    async def list_vms(self) -> Sequence[VMInfo]:
+        return [_add_address(vm) for vm in await super().list_vms()]
+
+    async def get_vm(self, vmid: int) -> VMInfo:
+        return _add_address(await super().get_vm(vmid))
+
+
+def _add_address(vm: VMInfo) -> VMInfo:
+    return vm._replace(ips=("2001:db8::9", "10.0.0.1")) if vm.ips else vm
+
+
+async def test_static_address_stays_taken_after_a_restart() -> None:
+    async def open_provider(settings: ProviderSettings) -> Hypervisor:
+        return TwoAddresses(world.lab)
+
+    static = {"mode": "static", "staticConfig": {"pool": ["10.0.0.1/24"]}}
+    async with open_world() as world:
+        async with world.operator(providers={"mock": open_provider}):
+            await world.set_up()
+            await world.claim(network=static)
+            claim = await world.phase("Ready")
+            assert claim.status.network_info is not None
+            assert claim.status.network_info.ip_address == "10.0.0.1"
+        async with world.operator(providers={"mock": open_provider}):
+            await world.claim("m2", network=static)
+
+            async def waits() -> bool:
+                claim = await world.get(MachineClaim, "m2")
+                return condition(claim).reason == "NoFreeAddress"
+
+            await world.until(waits)
+
+
 async def test_claim_that_waits_for_room_is_pending() -> None:
     async with open_world() as world, world.operator():
         await world.set_up()
