@@ -29,6 +29,8 @@ class KnownClaim(msgspec.Struct, frozen=True, kw_only=True):
     """The fields of an existing claim that the service uses."""
 
     claim: Claim
+    version: str = ""
+    """Resource version of the claim, for a write that depends on what was read."""
     method: str = ""
     """The attestation method of the template; empty if it requires none."""
     directive: Directive = "none"
@@ -125,8 +127,14 @@ class Claims(Protocol):
     async def find_endorsed(self, endorsement_hash: str) -> tuple[Claim, ...]:
         """Live claims that are bound to a TPM."""
 
-    async def record(self, claim: Claim, attested: AttestationRecord | None) -> None:
-        """Write the attestation into the status of a claim; None removes it."""
+    async def record(
+        self, claim: Claim, attested: AttestationRecord | None, *, version: str = ""
+    ) -> None:
+        """Write the attestation into the status of a claim; None removes it.
+
+        Raises:
+            WriteConflict: if the claim does not have the `version` any more, if one is given.
+        """
 
     async def report(self, claim: Claim, report: Report, at: datetime) -> None:
         """Write the report of a machine into the status of its claim."""

@@ -46,12 +46,18 @@ from quarterdeck.services.bootstrap.messages import (
     Credentials,
     VerifyRequest,
 )
-from quarterdeck.services.bootstrap.ports import AttestationRecord, Claims, KnownClaim
+from quarterdeck.services.bootstrap.ports import (
+    AttestationRecord,
+    Claims,
+    KnownClaim,
+    WriteConflict,
+)
 from quarterdeck.services.bootstrap.refusal import RefusalReason, Refused
 
 METHOD: Final = "tpm"
 WITH_TOKEN: Final = "tpm+token"
 _BYTES = 32
+_TRIES = 5
 
 
 class TpmAttestation:
@@ -230,10 +236,23 @@ class TpmAttestation:
         return pcrs
 
     async def _bind(self, known: KnownClaim, attested: AttestationRecord, caller: Caller) -> None:
-        """Record the TPM, then check again: of two replicas, at least one sees the other's."""
-        await self._claims.record(known.claim, attested)
+        """Record the TPM, then check again: of two replicas, at least one sees the other's.
+
+        The claim is written as it was read, so that of two TPMs one is recorded and the other sees
+        it.
+        """
+        identity = attested.endorsement_hash
+        for _ in range(_TRIES):
+            try:
+                await self._claims.record(known.claim, attested, version=known.version)
+                break
+            except WriteConflict:
+                known = await self._find_claim(known.claim.uid)
+                await self._check_unique(known, identity, caller)
+        else:
+            raise WriteConflict(f"claim {known.claim.name} was changed at every attempt; try again")
         try:
-            await self._check_unique(known, attested.endorsement_hash, caller)
+            await self._check_unique(known, identity, caller)
         except Refused:
             await self._claims.record(known.claim, None)
             raise

@@ -7,6 +7,7 @@ import os
 import random
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,10 +32,14 @@ from tests.integration.services.bootstrap.test_tpm import (
     trust_maker,
 )
 
+from quarterdeck.attest.endorsement import hash_key
+from quarterdeck.attest.public_area import parse_sized_public
 from quarterdeck.kit import http, json
 from quarterdeck.services.bootstrap.authority import issue_identity
 from quarterdeck.services.bootstrap.challenges import MAX_OPEN
+from quarterdeck.services.bootstrap.claim import Claim
 from quarterdeck.services.bootstrap.drivers.authority import SecretAuthority
+from quarterdeck.services.bootstrap.drivers.claims import KubeClaims
 from quarterdeck.services.bootstrap.issuer import Issuer
 from quarterdeck.services.bootstrap.limiter import Limits
 
@@ -46,6 +51,12 @@ HOUR = timedelta(hours=1)
 @pytest.fixture(scope="module")
 def tpm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SoftwareTpm]:
     with software_tpm(tmp_path_factory.mktemp("tpm")) as running:
+        yield running
+
+
+@pytest.fixture
+def other_tpm(tmp_path: Path) -> Iterator[SoftwareTpm]:
+    with software_tpm(tmp_path / "other") as running:
         yield running
 
 
@@ -190,6 +201,42 @@ async def test_copied_tpm_races_on_two_replicas_and_at_most_one_claim_gets_it(
         assert statuses.count(200) <= 1
         bound = [(await world.read_claim(f"vm-{at}")).status.attestation for at in range(2)]
         assert sum(each is not None for each in bound) == statuses.count(200)
+
+
+async def test_two_tpms_race_for_one_claim_and_one_of_them_gets_it(
+    tpm: SoftwareTpm, other_tpm: SoftwareTpm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tpms = (tpm, other_tpm)
+    known = [hash_key(parse_sized_public(each.endorse()[0]).key) for each in tpms]
+    async with bootstrap_world() as world:
+        replicas = [await world.start_replica() for _ in tpms]
+        policy = {"ekHashes": known, "requireEKCert": False}
+        claim, answers = await world.add_claim("vm", "tpm", tpm=policy), []
+        csr = Machine().csr
+        for replica, each in zip(replicas, tpms, strict=True):
+            request = build_request(each, claim, csr) | {"ekCertificate": ""}
+            asked = await replica.call("POST", CHALLENGE, request)
+            assert asked.status == 200, asked
+            answers.append(solve(each, asked.body, csr))
+        find, both = KubeClaims.find_endorsed, asyncio.Barrier(2)
+        waits = [True, True]
+
+        async def find_together(claims: KubeClaims, endorsement: str) -> tuple[Claim, ...]:
+            found = await find(claims, endorsement)
+            if waits and waits.pop():
+                await both.wait()  # neither has recorded its TPM yet
+            return found
+
+        monkeypatch.setattr(KubeClaims, "find_endorsed", find_together)
+        tries = [
+            replica.call("POST", VERIFY, answer)
+            for replica, answer in zip(replicas, answers, strict=True)
+        ]
+        statuses = [each.status for each in await asyncio.gather(*tries)]
+        assert sorted(statuses) == [200, 401]
+        bound = (await world.read_claim("vm")).status.attestation
+        assert bound is not None
+        assert bound.ek_hash == known[statuses.index(200)]
 
 
 async def test_other_boot_of_the_same_machine_is_refused_after_the_first(

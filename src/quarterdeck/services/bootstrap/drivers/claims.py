@@ -28,6 +28,7 @@ from quarterdeck.services.bootstrap.ports import (
     KnownClaim,
     Report,
     TpmRules,
+    WriteConflict,
 )
 from quarterdeck.services.bootstrap.refusal import RefusalReason, Refused
 from quarterdeck.services.bootstrap.workload import Workload
@@ -103,8 +104,14 @@ class KubeClaims:
             and each.status.attestation.ek_hash == endorsement_hash
         )
 
-    async def record(self, claim: Claim, attested: AttestationRecord | None) -> None:
-        """Write the attestation into the status of a claim; None removes it."""
+    async def record(
+        self, claim: Claim, attested: AttestationRecord | None, *, version: str = ""
+    ) -> None:
+        """Write the attestation into the status of a claim; None removes it.
+
+        Raises:
+            WriteConflict: if the claim does not have the `version` any more, if one is given.
+        """
         value: dict[str, str] | None = None
         if attested is not None:
             value = {
@@ -121,7 +128,12 @@ class KubeClaims:
                 value["pcrDigest"] = attested.pcr_digest
             if attested.attestation_key:
                 value["akName"] = attested.attestation_key
-        await self._patch(claim, {"attestation": value})
+        try:
+            await self._patch(claim, {"attestation": value}, version=version)
+        except Conflict as error:
+            if not version:
+                raise
+            raise WriteConflict(f"claim {claim.namespace}/{claim.name} has changed") from error
 
     async def report(self, claim: Claim, report: Report, at: datetime) -> None:
         """Write the report of a machine into the status of its claim."""
@@ -183,8 +195,9 @@ class KubeClaims:
         except (NotFound, Conflict):
             return  # the claim is gone, or another one has its name
 
-    async def _patch(self, claim: Claim, status: dict[str, object]) -> None:
-        patch = {"metadata": {"uid": claim.uid}, "status": status}
+    async def _patch(self, claim: Claim, status: dict[str, object], *, version: str = "") -> None:
+        expected = {"uid": claim.uid} | ({"resourceVersion": version} if version else {})
+        patch = {"metadata": expected, "status": status}
         await self._statuses.patch(claim.name, patch, namespace=claim.namespace)
 
     async def _list(self) -> list[MachineClaim]:
@@ -253,6 +266,7 @@ def _describe(claim: MachineClaim, template: HypervisorMachineTemplate | None) -
     recorded, job = claim.status.attestation, claim.status.job
     return KnownClaim(
         claim=_name(claim),
+        version=claim.metadata.resource_version or "",
         method=attestation.method if attestation is not None else "",
         directive=_choose_directive(claim),
         is_busy=job is not None and job.busy,
