@@ -64,8 +64,12 @@ def create_authority(trust_domain: str, now: datetime) -> AuthorityState:
 
 
 def rotate_authority(state: AuthorityState, trust_domain: str, now: datetime) -> AuthorityState:
-    """Replace the intermediate if half of its lifetime is over, else return the same state."""
-    if now < _find_middle(x509.load_pem_x509_certificate(state.current.certificate)):
+    """Replace the intermediate if half of its lifetime is over, else return the same state.
+
+    One that is not valid yet is replaced too: it was made while the clock was ahead.
+    """
+    certificate = x509.load_pem_x509_certificate(state.current.certificate)
+    if certificate.not_valid_before_utc <= now < _find_middle(certificate):
         return state
     current = _issue_intermediate(state.root, trust_domain, now)
     return AuthorityState(root=state.root, current=current)

@@ -69,6 +69,15 @@ def test_rotation_keeps_what_was_signed_before_valid() -> None:
         verify_chain(each, rotated, later)
 
 
+def test_intermediate_made_while_the_clock_was_ahead_is_replaced_when_it_is_set_back() -> None:
+    state = create_authority("hyperfleet.io", NOW)
+    ahead = rotate_authority(state, "hyperfleet.io", NOW + timedelta(hours=13))
+    back = NOW + timedelta(hours=1)
+    rotated = rotate_authority(ahead, "hyperfleet.io", back)
+    verify_chain(issue(rotated, now=back), rotated, back)
+    assert rotate_authority(rotated, "hyperfleet.io", back) is rotated
+
+
 def verify_chain(issued: Issued, state: AuthorityState, now: datetime) -> None:
     leaf = x509.load_pem_x509_certificate(issued.certificate)
     middle = x509.load_pem_x509_certificate(issued.chain[0])
