@@ -4,12 +4,15 @@ import ssl
 from datetime import timedelta
 
 import pytest
-from bootstrap_world import BootstrapWorld, Machine, Replica, bootstrap_world
+from bootstrap_world import BootstrapWorld, Machine, Replica, bootstrap_world, name_of
 from cryptography import x509
 
 from quarterdeck.kit import http
 from quarterdeck.kit.certificate import CertificateRequest, issue_certificate
+from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.services.bootstrap.claim import Claim
 from quarterdeck.services.bootstrap.drivers.authority import SecretAuthority
+from quarterdeck.services.bootstrap.drivers.claims import KubeClaims
 from quarterdeck.services.bootstrap.identity import parse_spiffe_id
 from quarterdeck.services.bootstrap.issuer import Issuer
 from quarterdeck.testing.poll import eventually
@@ -161,6 +164,22 @@ async def test_machine_of_a_deleted_claim_shuts_down_and_renews_nothing() -> Non
         assert beat.body["directive"] == "shutdown"
         renewal = await replica.call("POST", RENEW, {"csr": Machine().csr}, machine=machine)
         assert (renewal.status, renewal.body["code"]) == (403, "forbidden")
+
+
+async def test_cached_claim_of_the_same_name_shuts_no_machine_down() -> None:
+    async with bootstrap_world() as world:
+        claims, old = KubeClaims(world.client, clock=world.clock), await world.add_claim("web-1")
+        async with Supervisor("watch") as tasks:
+            tasks.spawn(claims.run(), name="claims")
+            await claims._informer.wait_for_cache_sync()
+        await world.client.delete(old)  # the watch has ended and does not see it
+        new = await world.add_claim("web-1")
+        claim = Claim(**name_of(new))
+        assert (await claims.get_instruction(claim)).directive == "none"
+        gone = Claim(**name_of(old))
+        await world.client.delete(new)
+        assert (await claims.get_instruction(gone)).directive == "none", "as cached"
+        assert (await claims.get_instruction(claim)).directive == "shutdown"
 
 
 async def test_expired_certificate_is_refused_on_a_kept_connection() -> None:

@@ -165,9 +165,12 @@ class KubeClaims:
         )
 
     async def get_instruction(self, claim: Claim) -> Instruction:
-        """The directive for a machine; reads its claim if it is not in the cache."""
+        """The directive for a machine; reads its claim if the cache does not have it.
+
+        An older claim of the name may be in the cache for a while after it was replaced.
+        """
         found = self._informer.cache.get(Key(claim.namespace, claim.name))
-        if found is None:
+        if found is None or found.metadata.uid != claim.uid:
             try:
                 found = await self._client.get(MachineClaim, claim.name, claim.namespace)
             except NotFound:
