@@ -23,7 +23,11 @@ class Identity:
         self._state = folder / "credentials.json"
 
     def ensure_request(self) -> str:
-        """The certificate request; uses an existing key, so that a lost answer is repeated."""
+        """The certificate request; uses an existing key, so that a lost answer is repeated.
+
+        The key of a renewal that was not answered is dropped: the certificate is for this one.
+        """
+        self._next.unlink(missing_ok=True)
         if not self.key.exists():
             self._make_key(self.key)
         return self._request(self.key)

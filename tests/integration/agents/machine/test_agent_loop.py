@@ -200,6 +200,17 @@ async def test_certificate_is_renewed_when_it_is_due(tmp_path: Path) -> None:
     assert len(set(requests)) == 4, "each renewal has a key of its own"
 
 
+async def test_agent_that_starts_after_an_unanswered_renewal_attests_again(tmp_path: Path) -> None:
+    world = World()
+    world.answers[RENEWAL] = [(503, {})]
+    world.steps.append(world.advance(RENEW))
+    assert await run(world, tmp_path) == 0
+    assert [path for path, _ in world.asked][-1] == RENEWAL
+    world.now += END
+    assert await run(world, tmp_path) == 0
+    assert world.list_phases() == ["Ready", "Ready"], world.lines
+
+
 async def test_machine_whose_certificate_expired_is_switched_off(tmp_path: Path) -> None:
     world = World()
     world.answers[HEARTBEAT] = [(503, {})]
