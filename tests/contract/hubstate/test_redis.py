@@ -10,7 +10,7 @@ from quarterdeck.app import certificates
 from quarterdeck.hubstate.errors import StoreRefused, StoreUnavailable
 from quarterdeck.hubstate.redis.address import RedisAddress
 from quarterdeck.hubstate.redis.state import RedisState
-from quarterdeck.hubstate.writes import SetValue
+from quarterdeck.hubstate.writes import Publish, SetValue
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.kit.redaction import Secret
 from quarterdeck.testing import programs
@@ -192,3 +192,12 @@ async def test_sentinel_names_the_master(tmp_path: Path) -> None:
             await store.commit([SetValue("a", b"1")])
             assert await store.get("a") == b"1"
             await store.aclose()
+
+
+async def test_many_subscribers_leave_connections_for_other_calls(tmp_path: Path) -> None:
+    async with serving(tmp_path) as port, contextlib.AsyncExitStack() as stack:
+        store = RedisState(RedisAddress(hosts=(("127.0.0.1", port),)))
+        stack.push_async_callback(store.aclose)
+        streams = [await stack.enter_async_context(store.subscribe("a")) for _ in range(100)]
+        await store.commit([Publish("a", b"1")])
+        assert {(await anext(each)).data for each in streams} == {b"1"}

@@ -6,13 +6,14 @@ from quarterdeck.hubstate.errors import StoreUnavailable
 from quarterdeck.hubstate.redis.address import Mode, RedisAddress
 
 POOL = 50
+_SPARE = 14
 TIMEOUT_S = 5.0
 RETRIES = 3
 HEALTH_CHECK_S = 15
 
 
-def connect(address: RedisAddress) -> Any:
-    """A client of the library; it connects when it is first used.
+def connect(address: RedisAddress, *, max_connections: int | None = POOL + _SPARE) -> Any:
+    """A client of the library; it connects when it is first used. None sets no limit.
 
     Raises:
         StoreUnavailable: if the library is not installed.
@@ -37,14 +38,14 @@ def connect(address: RedisAddress) -> Any:
                 port=port,
                 db=address.db,
                 retry=retry,
-                max_connections=POOL + 14,
+                max_connections=max_connections,
                 health_check_interval=HEALTH_CHECK_S,
                 **options,
             )
         case Mode.SENTINEL:
             sentinel = Sentinel(address.hosts, sentinel_kwargs=options, **options)
             return sentinel.master_for(
-                address.master, db=address.db, retry=retry, max_connections=POOL + 14
+                address.master, db=address.db, retry=retry, max_connections=max_connections
             )
         case Mode.CLUSTER:
             nodes = [ClusterNode(host, port) for host, port in address.hosts]

@@ -41,6 +41,8 @@ class RedisState:
         """
         self.address = address
         self._redis = connect(address)
+        self._subscribers = connect(address, max_connections=None)
+        """Each subscription holds a connection until it ends, so they must not share the pool."""
         self._masker = Masker(address.password)
         self._slots = asyncio.Semaphore(POOL)
         self._checked: dict[str, bytes] = {}
@@ -125,6 +127,7 @@ class RedisState:
     async def aclose(self) -> None:
         """Close every connection."""
         await close(self._redis)
+        await close(self._subscribers)
 
     async def _wait_replicated(self, wanted: int) -> None:
         """Wait until replicas have everything that was written before.
@@ -198,13 +201,13 @@ class RedisState:
                 yield messages
         finally:
             await pubsub.aclose()
-            if client is not self._redis:
+            if client is not self._subscribers:
                 await close(client)
 
     async def _get_subscriber(self) -> Any:
         """A client that can subscribe; on a cluster to one server, as each gets all messages."""
         if not self._is_cluster:
-            return self._redis
+            return self._subscribers
         with self._translate_errors():
             await self._redis.initialize()
             node = self._redis.get_random_node()
