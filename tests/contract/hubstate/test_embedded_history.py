@@ -1,16 +1,25 @@
 """What only the embedded history does: it survives, rolls up, and forgets."""
 
+import asyncio
 import os
 import random
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from quarterdeck.hubstate.embedded.history import open_history
+from quarterdeck.hubstate.embedded.history import EmbeddedHistory, open_history
 from quarterdeck.hubstate.errors import HistoryUnavailable
 from quarterdeck.hubstate.ports import RangeQuery, Sample, Series
 from quarterdeck.kit.clock import VirtualClock
+from quarterdeck.storage.errors import DiskFull
+from quarterdeck.storage.history import History
+from quarterdeck.storage.log import Done
+from quarterdeck.storage.memory import MemoryLog
+from quarterdeck.storage.state import State
+from quarterdeck.storage.store import Store
+from quarterdeck.storage.types import StoreEvent
 
 RUNS = 40 if os.environ.get("QUARTERDECK_FULL") else 4
 
@@ -121,6 +130,64 @@ async def test_hub_that_wakes_after_years_answers_at_once(tmp_path: Path) -> Non
     await _fill(path, clock, 2)
     found = await _query(path, clock, ago=timedelta(hours=2), step=timedelta(hours=1))
     assert len(found.points) >= 2
+
+
+async def test_samples_of_a_collector_that_reconnects_stay_when_they_are_rolled_up(
+    tmp_path: Path,
+) -> None:
+    clock, path = VirtualClock(), tmp_path / "h.db"
+    history = open_history(path, clock=clock)
+    begin, minute = clock.now(), timedelta(minutes=1)
+    await history.write([Sample("m", (), 1.0, begin)])
+    await clock.advance(75 * 60)  # this hour is rolled up, then the rest of it arrives
+    await history.write([Sample("m", (), 0.0, clock.now())])
+    await history.write([Sample("m", (), 1.0, begin + n * minute) for n in range(1, 30)])
+    await history.write([Sample("m", (), 1.0, begin + n * minute) for n in range(30, 50)])
+    for _ in range(4):
+        await clock.advance(3600)
+        await history.write([Sample("m", (), 0.0, clock.now())])
+    query = RangeQuery(
+        name="m", start=begin, end=begin + 50 * minute, step=5 * minute, reduction="avg"
+    )
+    assert [value for _, value in (await history.query_range(query))[0].points] == [1.0] * 10
+    await history.aclose()
+    history = open_history(path, clock=clock)
+    assert [value for _, value in (await history.query_range(query))[0].points] == [1.0] * 10
+    await history.aclose()
+
+
+class FullDisk(MemoryLog):
+    """A log whose disk is full for a while."""
+
+    is_full = False
+
+    def commit(self, events: Sequence[StoreEvent], done: Done) -> None:
+        error = DiskFull("no space left") if self.is_full else None
+        asyncio.get_running_loop().call_soon(done, error)
+
+
+async def test_an_hour_that_a_full_disk_could_not_roll_up_is_rolled_up_later() -> None:
+    clock, log = VirtualClock(), FullDisk()
+    kept = History(floor=1, max_events=16, max_bytes=1 << 20)
+    store = Store(log, state=State(), history=kept, revision=1, compacted=1)
+    history = EmbeddedHistory(store, clock=clock)
+    begin = clock.now()
+    await history.write([Sample("m", (), 1.0, begin)])
+    await clock.advance(5 * 3600)
+    log.is_full = True
+    with pytest.raises(HistoryUnavailable, match="no space"):
+        await history.write([Sample("m", (), 2.0, clock.now())])
+    log.is_full = False
+    for _ in range(4):
+        await history.write([Sample("m", (), 2.0, clock.now())])
+        await clock.advance(3600)
+    restarted = EmbeddedHistory(store, clock=clock)
+    query = RangeQuery(name="m", start=begin, end=begin, step=timedelta(hours=1))
+    for each in (history, restarted):
+        assert [series.points for series in await each.query_range(query)] == [
+            ((begin.timestamp(), 1.0),)
+        ]
+    await history.aclose()
 
 
 async def test_a_range_without_a_step_or_with_a_negative_length_is_refused() -> None:

@@ -37,7 +37,7 @@ from quarterdeck.storage import (
 
 RETENTION_S = 30 * 24 * HOUR_S
 GRACE_S = 300.0
-"""How late a sample may come and still be part of its roll-up."""
+"""How long the roll-ups of an hour wait for late samples; later ones are added an hour later."""
 _RETAIN = 16
 _BATCH, _FINE, _COARSE = "batch", "fine", "coarse"
 
@@ -79,6 +79,8 @@ class EmbeddedHistory:
         self._sequence = 0
         self._sealed = 0.0
         """The time up to which roll-ups exist."""
+        self._late: set[float] = set()
+        """The beginnings of hours that got samples after they were rolled up."""
         self._load()
 
     async def write(self, samples: Sequence[Sample]) -> None:
@@ -92,14 +94,20 @@ class EmbeddedHistory:
                 rows.setdefault((each.name, each.labels), []).extend((at, each.value))
         if not rows:
             return
-        tickets = self._decide(rows)
+        sealed, late = self._sealed, frozenset(self._late)
         try:
-            for ticket in tickets:
+            for ticket in self._decide(rows):
                 await ticket
         except StorageError as error:
+            # roll-ups that were not stored are made again, of samples that are still there
+            self._sealed = min(self._sealed, sealed)
+            self._late |= late
             raise HistoryUnavailable(f"cannot write the history: {error}") from error
+        if self._sealed > sealed:
+            self._trim()
         for key, numbers in rows.items():
             self._get_tiers(key).add_all(numbers)
+            self._late.update(_find_hour(at) for at in numbers[::2] if at < self._sealed)
 
     async def query_range(self, query: RangeQuery) -> list[Series]:
         """Matching series, ordered by their labels."""
@@ -151,13 +159,8 @@ class EmbeddedHistory:
         newest = max(numbers[-2] for numbers in rows.values())
         self._sequence += 1
         name = f"{int(newest // HOUR_S):010d}-{self._sequence:010d}"
-        try:
-            with self._store.transaction():
-                tickets = list(self._seal())
-                tickets.append(self._put(_BATCH, name, rows))
-        except StorageError as error:
-            raise HistoryUnavailable(f"cannot write the history: {error}") from error
-        return tickets
+        with self._store.transaction():
+            return [*self._seal(), self._put(_BATCH, name, rows)]
 
     def _reopen(self) -> None:
         """Mark hours as not sealed that are not over by the clock.
@@ -168,7 +171,7 @@ class EmbeddedHistory:
 
     def _find_over(self) -> float:
         """The end of the last hour that is over."""
-        return math.floor((self._clock.now().timestamp() - GRACE_S) / HOUR_S) * HOUR_S
+        return _find_hour(self._clock.now().timestamp() - GRACE_S)
 
     def _seal(self) -> Iterator[Ticket]:
         """Roll up every hour that is over, and delete what is not needed any more."""
@@ -180,10 +183,10 @@ class EmbeddedHistory:
             for tiers in self._series.values()
             for hour in tiers.list_raw_hours(self._sealed, over)
         }
-        for hour in sorted(hours):
+        for hour in sorted(hours | self._late):
             yield from self._seal_hour(hour)
         self._sealed = over
-        self._trim()
+        self._late.clear()
         yield from self._delete_old()
 
     def _seal_hour(self, hour: float) -> Iterator[Ticket]:
@@ -245,8 +248,13 @@ class EmbeddedHistory:
         oldest = (each.raw_times[0] for each in self._series.values() if each.raw_times)
         first = min(oldest, default=self._sealed)
         # Hours that have samples are sealed once more; if they were before, nothing changes.
-        self._sealed = min(self._sealed, math.floor(first / HOUR_S) * HOUR_S)
+        self._sealed = min(self._sealed, _find_hour(first))
         self._reopen()
+
+
+def _find_hour(at: float) -> float:
+    """The beginning of the hour of a time."""
+    return math.floor(at / HOUR_S) * HOUR_S
 
 
 def _matches(labels: Labels, wanted: Mapping[str, tuple[str, ...]]) -> bool:
