@@ -7,7 +7,7 @@ heartbeat the viewer is authenticated again: a stream ends when its token is no 
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from quarterdeck.hubstate import keys
@@ -31,6 +31,8 @@ Look = Callable[[], Awaitable[Viewer]]
 """Returns the viewer with the current policies."""
 IsValid = Callable[[], Awaitable[bool]]
 """Returns whether the credentials of the viewer are still valid."""
+Labels = dict[str, dict[str, str]]
+"""The labels of all clusters by name, as a listener last saw them."""
 
 
 class Streams:
@@ -81,13 +83,15 @@ class Streams:
         look: Look,
         is_valid: IsValid,
     ) -> None:
+        labels = await self._reader.get_labels(await self._reader.list_clusters())
         await writer.write(_RETRY)
         over = asyncio.Event()
         async with Supervisor("hub-listener") as tasks:
             tasks.spawn(_set_after(request.wait_disconnect(), over), name="listener-peer")
             tasks.spawn(_set_after(writer.closing.wait(), over), name="listener-closing")
             tasks.spawn(self._send_heartbeats(writer, is_valid, over), name="listener-heartbeat")
-            tasks.spawn(self._send_events(writer, messages, look, over), name="listener-events")
+            events = self._list_events(messages, look, labels)
+            tasks.spawn(_send_events(writer, events, over), name="listener-events")
             await over.wait()
 
     async def _send_heartbeats(
@@ -100,22 +104,18 @@ class Streams:
                 await self._clock.sleep(self._heartbeat_s)
         over.set()
 
-    async def _send_events(
-        self,
-        writer: BodyWriter,
-        messages: AsyncIterator[Message],
-        look: Look,
-        over: asyncio.Event,
-    ) -> None:
-        with contextlib.suppress(ConnectionClosed, HubStateError):
-            async for message in messages:
-                shown = await self.show(message, await look())
-                if shown is not None:
-                    type_, body = shown
-                    await writer.write(b"event: %s\ndata: %s\n\n" % (type_.encode(), body))
-        over.set()
+    async def _list_events(
+        self, messages: AsyncIterator[Message], look: Look, labels: Labels
+    ) -> AsyncGenerator[tuple[str, bytes], None]:
+        """Type and data of each event that the viewer may see."""
+        async for message in messages:
+            shown = await self._show(message, await look(), labels)
+            if shown is not None:
+                yield shown
 
-    async def show(self, message: Message, viewer: Viewer) -> tuple[str, bytes] | None:
+    async def _show(
+        self, message: Message, viewer: Viewer, labels: Labels
+    ) -> tuple[str, bytes] | None:
         """Type and data of an event for a viewer; None if the viewer may not see it."""
         body = decode(message.data)
         if not isinstance(body, dict):
@@ -127,18 +127,22 @@ class Streams:
             case keys.SOURCE_EVENTS:
                 return await self._show_source(type_, body, viewer)
             case _ if type_.startswith("registry."):
-                return type_, json.encode(body)
+                return (type_, json.encode(body)) if _may_see_any(viewer, labels) else None
             case _:
-                return await self._show_cluster(type_, body, viewer)
+                return await self._show_cluster(type_, body, viewer, labels)
 
     async def _show_cluster(
-        self, type_: str, body: dict[str, Any], viewer: Viewer
+        self, type_: str, body: dict[str, Any], viewer: Viewer, labels: Labels
     ) -> tuple[str, bytes] | None:
+        """Show an event of a cluster; that of its deletion by the labels that it had."""
         name = str(body.get("cluster", ""))
-        labels = await self._reader.get_cluster_labels(name) or {}
-        if not viewer.decide_cluster(name, labels).is_visible:
+        found = await self._reader.get_cluster_labels(name)
+        if found is not None:
+            labels[name] = found
+        elif (found := labels.pop(name, None)) is None and not viewer.principal.is_master:
             return None
-        return type_, json.encode(body)
+        is_visible = viewer.decide_cluster(name, found or {}).is_visible
+        return (type_, json.encode(body)) if is_visible else None
 
     async def _show_source(
         self, type_: str, body: dict[str, Any], viewer: Viewer
@@ -150,6 +154,23 @@ class Streams:
             return None
         told = {"type": type_, "sourceId": identity, "timestamp": body.get("timestamp")}
         return f"metricsource.{type_}", json.encode(told)
+
+
+async def _send_events(
+    writer: BodyWriter, events: AsyncGenerator[tuple[str, bytes], None], over: asyncio.Event
+) -> None:
+    with contextlib.suppress(ConnectionClosed, HubStateError):
+        async with contextlib.aclosing(events):
+            async for type_, body in events:
+                await writer.write(b"event: %s\ndata: %s\n\n" % (type_.encode(), body))
+    over.set()
+
+
+def _may_see_any(viewer: Viewer, labels: Labels) -> bool:
+    """Whether a viewer may see any cluster, and therefore the registries."""
+    return viewer.principal.is_master or any(
+        viewer.decide_cluster(name, each).is_visible for name, each in labels.items()
+    )
 
 
 def _names(viewer: Viewer, type_: str) -> bool:

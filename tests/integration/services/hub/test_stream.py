@@ -8,7 +8,10 @@ from contextlib import AbstractAsyncContextManager
 from tests.integration.services.hub.conftest import World
 from tests.integration.services.hub.test_endpoints import rule
 
+from quarterdeck.hubstate import cluster_writes
 from quarterdeck.hubstate.notices import build_source_notice, plan_notice
+from quarterdeck.hubstate.registry_writes import RegistryFacts, RegistrySpec
+from quarterdeck.hubstate.registry_writes import plan_notice as plan_registry_notice
 from quarterdeck.inventory.access.principal import Principal
 from quarterdeck.kit import http
 from quarterdeck.kit.tasks import Supervisor
@@ -76,6 +79,52 @@ async def test_a_viewer_whose_access_is_revoked_hears_nothing_more(world: Make) 
             await happen(w, "prod-west")
             assert await anext(lines) == "event: cluster.reconciled"
             assert '"cluster":"prod-west"' in await anext(lines)
+
+
+async def test_a_viewer_without_clusters_hears_nothing_of_registries(world: Make) -> None:
+    async with world() as w, asyncio.timeout(240):
+        facts = RegistryFacts(available=True, response_time=5)
+        spec = RegistrySpec(
+            display_name="Internal",
+            endpoint="https://registry.example.com",
+            type="harbor",
+            insecure=False,
+            skip_tls=False,
+            labels={},
+            monitoring={},
+        )
+        told = list(plan_registry_notice("r", facts, health="healthy", spec=spec, at=w.clock.now()))
+        async with listening(w, "alice") as lines:
+            await w.state.commit(told)
+            await w.policy("p", rules=[rule("prod-*")])
+            assert [await anext(lines), await anext(lines)] == [
+                "event: policies.changed",
+                "data: {}",
+            ]
+            await w.state.commit(told)
+            assert await anext(lines) == "event: registry.reconciled"
+
+
+async def delete(w: World, cluster: str) -> None:
+    found = await w.state.list_keys(f"cluster:{cluster}:")
+    await w.state.commit(list(cluster_writes.plan_deletion(cluster, found, w.clock.now())))
+
+
+async def test_deletions_are_told_by_the_labels_that_a_cluster_had(world: Make) -> None:
+    async with world() as w, asyncio.timeout(240):
+        dev = {"selector": {"matchLabels": {"env": "dev"}}}
+        prod = {"selector": {"matchLabels": {"env": "prod"}}}
+        await w.policy("p", rules=[rule("*")])
+        await w.policy("q", effect="Deny", rules=[dev])
+        await w.policy("r", subjects={"users": ["bob"]}, rules=[prod])
+        for who in ("alice", "bob"):
+            async with listening(w, who) as lines:
+                cluster = f"prod-{'east' if who == 'alice' else 'west'}"
+                await w.cluster(f"dev-of-{who}", env="dev")
+                await delete(w, f"dev-of-{who}")
+                await delete(w, cluster)
+                assert await anext(lines) == "event: cluster.deleted"
+                assert f'"cluster":"{cluster}"' in await anext(lines)
 
 
 class Issuer:
