@@ -78,6 +78,15 @@ def hide_message(status: Row, access: ClusterAccess) -> Row:
     return {**status, "message": HIDDEN_MESSAGE}
 
 
+def hide_version_messages(info: Row, access: ClusterAccess) -> Row:
+    """Replace the messages of the version's conditions: they may name hidden operators."""
+    conditions = info.get("conditions")
+    if not isinstance(conditions, list) or access.get_filter("operators").is_open:
+        return info
+    kept = [each for each in conditions if isinstance(each, dict)]
+    return {**info, "conditions": [{**each, "message": HIDDEN_MESSAGE} for each in kept]}
+
+
 _CONDITION_TYPES = {"NodesReady": "nodes", "OperatorsHealthy": "operators"}
 HIDDEN_MESSAGE = "Details are hidden by access policies"
 

@@ -372,6 +372,32 @@ async def test_alerts_of_a_cluster_come_from_its_conditions(world: Make) -> None
         assert "hidden" in status["message"]
 
 
+async def test_conditions_of_the_version_name_no_hidden_operators(world: Make) -> None:
+    async with world() as w:
+        failing = {
+            "type": "Failing",
+            "status": "True",
+            "reason": "ClusterOperatorDegraded",
+            "message": "Cluster operator authentication is degraded",
+            "last_transition_time": "2026-04-30T10:00:00Z",
+        }
+        info = {"version": "4.14.3", "conditions": [failing]}
+        await w.state.commit(list(cluster_writes.plan_info("dev-1", info, TTLS)))
+        paths = ("/clusters", "/clusters/dev-1", "/clusters/dev-1/alerts", "/alerts")
+        await w.policy("p", rules=[rule("*")])
+        for path in paths:
+            assert "operator authentication" in str(await w.get(path, "alice")), path
+        hidden = listed("operators", names={"denied": ["authentication"]})
+        await w.policy("p", rules=[rule("*", resources=[hidden])])
+        for path in paths:
+            assert "operator authentication" not in str(await w.get(path, "alice")), path
+        shown = (await w.get("/clusters/dev-1", "alice"))["info"]
+        assert shown["version"] == "4.14.3"
+        assert shown["conditions"][0]["status"] == "True"
+        (alert,) = await w.get("/clusters/dev-1/alerts?severity=warning", "alice")
+        assert (alert["name"], "hidden" in alert["message"]) == ("VersionFailing", True)
+
+
 async def test_answers_of_the_api_may_not_be_shown_as_pages(world: Make) -> None:
     async with world() as w:
         missing = await w.ask("api:/nothing", "root")

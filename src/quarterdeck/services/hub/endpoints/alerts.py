@@ -81,7 +81,7 @@ class AlertEndpoints:
             cluster_operators=views.filter_operators(
                 await reader.get_rows(name, "cluster_operators"), access.get_filter("operators")
             ),
-            info=await reader.get_part(name, "info"),
+            info=views.hide_version_messages(await reader.get_part(name, "info") or {}, access),
             others=await reader.list_alerts(name),
             rules=await self._rules(viewer, name, labels),
         )

@@ -12,7 +12,7 @@ from quarterdeck.services.hub import views
 from quarterdeck.services.hub.call import Call, Page
 from quarterdeck.services.hub.errors import NotFound
 from quarterdeck.services.hub.paging import Paging, slice_page
-from quarterdeck.services.hub.reading import HubReader, StoredCluster
+from quarterdeck.services.hub.reading import HubReader, StoredCluster, decode
 
 UNKNOWN_STATUS = msgspec.Raw(b'{"health":"unknown","message":"Status unavailable"}')
 NULL = msgspec.Raw(b"null")
@@ -49,6 +49,7 @@ class ClusterDetail(ClusterItem, frozen=True, kw_only=True):
 class Totals(msgspec.Struct, frozen=True):
     """The parts of a cluster that depend on what a viewer may see."""
 
+    info: msgspec.Raw
     metrics: msgspec.Raw
     status: msgspec.Raw
     operators: int
@@ -58,7 +59,7 @@ class _Remembered(msgspec.Struct, frozen=True):
     """Cached totals for the viewers of one rule, and the version of their input."""
 
     rule: RuleProgram
-    version: tuple[bytes | None, bytes | None]
+    version: tuple[bytes | None, ...]
     totals: Totals
 
 
@@ -93,7 +94,7 @@ class ClusterEndpoints:
         access = await require_cluster(call, self._reader)
         (stored,) = await self._reader.get_clusters([name])
         item = await self._build_item(stored, access)
-        info, spec = stored.read("info"), stored.read("spec")
+        info, spec = decode(bytes(item.info)), stored.read("spec")
         if isinstance(spec, dict) and isinstance(info, dict | None):
             filled = {"api_url": spec.get("endpoint", "")} | (info or {})
             item = msgspec.structs.replace(item, info=msgspec.Raw(json.encode(filled)))
@@ -110,25 +111,29 @@ class ClusterEndpoints:
             name=stored.name,
             accessible=True,
             spec=_build_raw(stored.parts["spec"]),
-            info=_build_raw(stored.parts["info"]),
+            info=totals.info,
             metrics=totals.metrics if access.view_metrics else NULL,
             status=totals.status,
             operator_count=totals.operators,
         )
 
     async def _read_totals(self, stored: StoredCluster, access: ClusterAccess) -> Totals:
-        """Metrics, status and number of operators; for restricted viewers what they may see.
+        """Info, metrics, status and number of operators; what restricted viewers may see of them.
 
         The totals of a rule are cached until the cluster is collected again.
         """
         is_restricted = views.is_restricted(access)
         is_plain = access.get_filter("operators").is_open and not is_restricted
         if access.rule is None or is_plain:
-            status = _build_raw(stored.parts["status"], UNKNOWN_STATUS)
-            return Totals(_build_raw(stored.parts["metrics"]), status, _count_operators(stored))
+            return Totals(
+                info=_build_raw(stored.parts["info"]),
+                metrics=_build_raw(stored.parts["metrics"]),
+                status=_build_raw(stored.parts["status"], UNKNOWN_STATUS),
+                operators=_count_operators(stored),
+            )
         key = (stored.name, id(access.rule))
-        # both carry the time of the collection
-        version = (stored.parts["status"], stored.parts["metrics"])
+        # status and metrics carry the time of the collection
+        version = tuple(stored.parts[each] for each in ("info", "status", "metrics"))
         known = self._remembered.get(key)
         if known is None or known.version != version or known.rule is not access.rule:
             totals = await self._compute(stored, access)
@@ -140,11 +145,16 @@ class ClusterEndpoints:
         if views.is_restricted(access):
             metrics = await self._recount(stored, access)
         operators = await self._reader.get_rows(stored.name, "operators")
-        count = len(views.filter_operators(operators, access.get_filter("operators")))
-        found = stored.read("status")
-        if not isinstance(found, dict):
-            return Totals(metrics, UNKNOWN_STATUS, count)
-        return Totals(metrics, msgspec.Raw(json.encode(views.hide_message(found, access))), count)
+        info, status = stored.read("info"), stored.read("status")
+        if isinstance(info, dict):
+            info = views.hide_version_messages(info, access)
+        is_known = isinstance(status, dict)
+        return Totals(
+            info=_encode(info),
+            metrics=metrics,
+            status=_encode(views.hide_message(status, access)) if is_known else UNKNOWN_STATUS,
+            operators=len(views.filter_operators(operators, access.get_filter("operators"))),
+        )
 
     def _remember(self, key: tuple[str, int], value: _Remembered) -> _Remembered:
         self._remembered[key] = value
@@ -185,6 +195,10 @@ async def require_cluster(call: Call, reader: HubReader) -> ClusterAccess:
 
 def _build_raw(data: bytes | None, absent: msgspec.Raw = NULL) -> msgspec.Raw:
     return msgspec.Raw(data) if data else absent
+
+
+def _encode(value: Any) -> msgspec.Raw:
+    return msgspec.Raw(json.encode(value))
 
 
 def _count_operators(stored: StoredCluster) -> int:
