@@ -205,9 +205,13 @@ class Hub:
         self._recent = recent
         self._watchers: dict[str | None, dict[Watcher, None]] = {}
         self._dropped = 0
+        self._is_closed = False
 
     def attach(self, watcher: Watcher) -> None:
-        """Start live delivery right after the watcher's position."""
+        """Start live delivery right after the watcher's position; end it if the hub is closed."""
+        if self._is_closed:
+            watcher.close()
+            return
         watcher.start_live(self._recent)
         self._watchers.setdefault(watcher.resource, {})[watcher] = None
 
@@ -233,7 +237,8 @@ class Hub:
                 self._dropped += not watcher.offer(relevant)
 
     def close(self) -> None:
-        """End all watchers."""
+        """End all watchers, and those that are still reading older events when they are done."""
+        self._is_closed = True
         for group in list(self._watchers.values()):
             for watcher in list(group):
                 watcher.close()

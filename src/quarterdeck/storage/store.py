@@ -139,12 +139,18 @@ class Store:
         return self._rewind(revision, self._history.after(revision))
 
     async def snapshot_at(self, revision: int) -> Snapshot:
-        """The state at any revision that is not compacted; reads the log if necessary."""
+        """The state at any revision that is not compacted; reads the log if necessary.
+
+        Raises:
+            Compacted, FutureRevision: as `snapshot` does.
+            Closed: if the store is closed while the log is read.
+        """
         self._check_readable(revision)
         if revision >= self._history.floor or revision in self._past:
             return self.snapshot(revision)
         older: list[StoreEvent] = []
         while (position := older[-1].revision if older else revision) < self._history.floor:
+            self._check_open()
             page = await self._log.read(position, READ_PAGE)
             self._check_readable(revision)
             if not page:
@@ -261,6 +267,8 @@ class Store:
         return past
 
     async def _read_older(self, position: int) -> list[StoreEvent]:
+        if self._is_closed:
+            return []
         if position < self.compacted:
             raise Compacted(position, self.compacted)
         if position >= self._history.floor:

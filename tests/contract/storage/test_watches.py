@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.storage import (
+    Closed,
     Compacted,
     SlowWatcher,
     Store,
@@ -126,6 +127,18 @@ async def test_a_finished_watcher_reads_the_log_to_its_end(tmp_path: Path) -> No
     assert seen == list(range(2, 32))
     assert store.statistics().watchers == 0
     await store.close()
+
+
+async def test_readers_of_the_log_end_when_the_store_is_closed(tmp_path: Path) -> None:
+    store = open_sqlite(tmp_path / "log.db", history_events=10)
+    await put(store, *(pod(f"p{number}") for number in range(300)))
+    watcher = store.watch("pods", after=1)
+    assert len(await anext(watcher)) < 290
+    await store.close()
+    async with asyncio.timeout(30):
+        assert [batch async for batch in watcher] == []
+        with pytest.raises(Closed):
+            await store.snapshot_at(5)
 
 
 async def test_a_slow_watcher_is_dropped_and_may_resume(stores: Open) -> None:
