@@ -7,15 +7,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from quarterdeck.storage.encryption import Cipher
 from quarterdeck.storage.errors import Damaged, OpenFailed, WritesLost
 from quarterdeck.storage.lockfile import LockFile
 from quarterdeck.storage.sqlite import file
 from quarterdeck.storage.sqlite.errors import translate_open_errors
-from quarterdeck.storage.sqlite.loader import load
+from quarterdeck.storage.sqlite.loader import load_sealed
 from quarterdeck.storage.sqlite.mark import Mark, get_mark_path, read_mark
 from quarterdeck.storage.sqlite.repair import find_problems
-from quarterdeck.storage.types import StoreKey
 
 COPY_PAGES: Final = 256
 """Pages copied in one step, so that a server that writes meanwhile is not held up."""
@@ -35,13 +33,6 @@ class Report(NamedTuple):
     """Where a restore left the database that it replaced; None if there was none."""
 
 
-class _Sealed(Cipher):
-    """Leaves encrypted values as they are: checksums are those of the bytes on the disk."""
-
-    def decrypt(self, key: StoreKey, value: bytes) -> bytes:
-        return value
-
-
 def verify(path: Path) -> Report:
     """Read all of a database and check it; changes nothing, and works while it is in use.
 
@@ -56,7 +47,7 @@ def verify(path: Path) -> Report:
         # Read before the log: a server that runs meanwhile only moves the log further ahead.
         mark = read_mark(get_mark_path(path))
         _check_pages(path)
-        loaded = load(path, None, keep=0, cipher=_Sealed({}, []))
+        loaded = load_sealed(path)
     state = loaded.state.snapshot(loaded.revision)
     resources = tuple(state.resources())
     objects = sum(state.count(name) for name in resources)
@@ -184,7 +175,7 @@ def _find_newest(path: Path) -> int:
     try:
         newest = read_mark(get_mark_path(path)) or 0
         if path.exists():
-            newest = max(newest, load(path, None, keep=0, cipher=_Sealed({}, [])).revision)
+            newest = max(newest, load_sealed(path).revision)
     except (Damaged, sqlite3.Error):
         pass  # it is replaced because it is damaged
     return newest

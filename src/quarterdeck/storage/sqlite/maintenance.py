@@ -4,10 +4,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from quarterdeck.storage.errors import OpenFailed
+from quarterdeck.storage.errors import Damaged, OpenFailed
 from quarterdeck.storage.lockfile import LockFile
 from quarterdeck.storage.sqlite import file
 from quarterdeck.storage.sqlite.errors import translate_open_errors
+from quarterdeck.storage.sqlite.loader import describe_findings, load_sealed
+from quarterdeck.storage.sqlite.repair import CHOICES
 
 _SUPERSEDED = """
 DELETE FROM log WHERE created = 0 OR revision NOT IN
@@ -42,9 +44,19 @@ def compact_file(path: Path) -> Compaction:
     try:
         with translate_open_errors(path):
             file.check_header(path)
+            file.upgrade(path)
+            _check_rows(path)
             return _compact(path)
     finally:
         lock.release()
+
+
+def _check_rows(path: Path) -> None:
+    """Refuse damaged rows: the older version of an object may be the only one that is readable."""
+    if findings := load_sealed(path).findings:
+        raise Damaged(
+            f"cannot compact {path}: it is damaged: {describe_findings(findings)}; {CHOICES}"
+        )
 
 
 def _compact(path: Path) -> Compaction:

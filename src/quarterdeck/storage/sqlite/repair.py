@@ -12,7 +12,7 @@ from quarterdeck.storage.errors import WritesLost
 from quarterdeck.storage.sqlite.file import Durability, connect
 from quarterdeck.storage.sqlite.loader import Loaded, describe_findings
 
-_CHOICES = (
+CHOICES = (
     "look at it with 'quarterdeck server verify', restore a snapshot with 'quarterdeck server"
     " restore', or start once with 'quarterdeck server --accept-data-loss' to go on without the"
     " lost writes"
@@ -30,7 +30,7 @@ def check_complete(path: Path, loaded: Loaded, mark: int | None, *, durability: 
         return True
     if durability == "normal" and not loaded.findings:
         return False
-    raise WritesLost(f"{path} has lost acknowledged writes: {problems}; {_CHOICES}")
+    raise WritesLost(f"{path} has lost acknowledged writes: {problems}; {CHOICES}")
 
 
 def find_problems(loaded: Loaded, mark: int | None) -> str:
