@@ -1,12 +1,16 @@
 """Work on a database beside the server: compaction of a stopped one, checks of a running one."""
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from quarterdeck.storage import Damaged, StoreKey, open_sqlite
+from quarterdeck.storage.sqlite import loader
+from quarterdeck.storage.sqlite.backup import verify
+from quarterdeck.storage.sqlite.loader import LOAD
 from quarterdeck.storage.sqlite.maintenance import compact_file
 
 KEY = StoreKey("pods", "default", "a")
@@ -34,3 +38,37 @@ async def test_a_damaged_database_is_not_compacted(database: Path) -> None:
     entry = store.get(KEY)
     assert entry is not None and entry.value == b"5", "the newest version that is readable"
     await store.close()
+
+
+class Meanwhile:
+    """A connection of a reader; something else happens before it reads the log."""
+
+    def __init__(self, connection: sqlite3.Connection, act: Callable[[], None]) -> None:
+        self._connection = connection
+        self._act = act
+
+    def execute(self, statement: str) -> sqlite3.Cursor:
+        if statement == LOAD:
+            self._act()
+        return self._connection.execute(statement)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+async def test_a_compaction_meanwhile_is_not_reported_as_damage(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await write_versions(database, 5)
+
+    def compact() -> None:
+        execute(
+            database,
+            "DELETE FROM log WHERE revision IN (SELECT replaced FROM log)",
+            "UPDATE meta SET value = (SELECT max(revision) FROM log)",
+        )
+
+    connect = loader.connect_read_only
+    monkeypatch.setattr(loader, "connect_read_only", lambda path: Meanwhile(connect(path), compact))
+    report = verify(database)
+    assert (report.revision, report.problems) == (6, "")

@@ -42,6 +42,7 @@ def load(path: Path, derive: Derive | None, *, keep: int, cipher: Cipher | None 
     findings: list[str] = []
     intern = sys.intern
     with closing(connect_read_only(path)) as connection, pause_gc():  # no garbage is made here
+        connection.execute("BEGIN")  # one state, whatever a server compacts meanwhile
         compacted, newest = connection.execute(
             "SELECT value, (SELECT max(revision) FROM log) FROM meta WHERE key = 'compacted'"
         ).fetchone() or (None, None)
