@@ -9,6 +9,7 @@ from quarterdeck.hubstate.embedded.state import open_embedded
 from quarterdeck.hubstate.errors import StoreRefused, StoreUnavailable
 from quarterdeck.hubstate.writes import AddMembers, Publish, SetFields, SetValue
 from quarterdeck.kit.clock import VirtualClock
+from quarterdeck.storage import open_sqlite
 
 
 async def test_what_was_acknowledged_is_there_after_a_restart(tmp_path: Path) -> None:
@@ -22,6 +23,27 @@ async def test_what_was_acknowledged_is_there_after_a_restart(tmp_path: Path) ->
     await store.commit([SetFields("h", {"a": "1"})])
     assert await store.list_keys("") == ["b", "h", "m"]
     await store.aclose()
+
+
+async def test_expired_keys_leave_the_disk_with_the_first_commit_that_succeeds(
+    tmp_path: Path,
+) -> None:
+    clock, path = VirtualClock(), tmp_path / "hub.db"
+    store = open_embedded(path, clock=clock)
+    await store.commit([SetValue("often", b"1", 10), SetValue("once", b"1", 10)])
+    await clock.advance(5)
+    await store.commit([SetValue("often", b"2", 10)])
+    await clock.advance(6)
+    with pytest.raises(StoreRefused, match="holds a text"):
+        await store.commit([AddMembers("often", ("x",))])
+    await store.commit([AddMembers("other", ("x",))])
+    assert await store.list_keys("") == ["often", "other"]
+    await clock.advance(6)
+    await store.commit([AddMembers("other", ("y",))])
+    await store.aclose()
+    plain = open_sqlite(path)
+    assert [each.key.name for each in plain.snapshot().range("hub")] == ["other"]
+    await plain.close()
 
 
 async def test_a_second_process_is_refused_by_name_of_the_file(tmp_path: Path) -> None:

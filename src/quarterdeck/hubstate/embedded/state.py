@@ -4,13 +4,13 @@ One key is one entry. The writes of one commit become durable together and are s
 Expired keys read as absent at once and are deleted by the next commit.
 """
 
-import heapq
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from quarterdeck.hubstate.embedded import values
 from quarterdeck.hubstate.embedded.broker import Broker
+from quarterdeck.hubstate.embedded.deadlines import Deadlines
 from quarterdeck.hubstate.embedded.values import Hash, Items, Members, Scored, Text, Value
 from quarterdeck.hubstate.errors import HubStateError, StoreRefused, StoreUnavailable
 from quarterdeck.hubstate.ports import Message
@@ -65,7 +65,7 @@ class EmbeddedState:
         self._store = store
         self._clock = clock
         self._broker = Broker()
-        self._deadlines: list[tuple[float, str]] = []
+        self._deadlines = Deadlines()
         self._entries: dict[str, Entry] = {}
         """The durable entries by key, because a dict is faster to read than the sorted store."""
         for entry in store.snapshot().range(_RESOURCE):
@@ -125,12 +125,14 @@ class EmbeddedState:
 
     async def commit(self, writes: Sequence[Write]) -> None:
         """Carry out all writes, or none."""
-        tickets = self._decide(self._plan(writes))
+        now = self._now()
+        expired = list(self._find_expired(now))
         try:
-            for ticket in tickets:
-                await ticket
-        except StorageError as error:
-            raise _translate(error) from error
+            await _wait_durable(self._decide(self._plan(writes, expired, now)))
+        except HubStateError:
+            for key in expired:  # a later commit deletes them
+                self._deadlines.note(key, now)
+            raise
         for write in writes:
             if isinstance(write, Publish):
                 self._broker.publish(Message(write.channel, write.message))
@@ -149,10 +151,11 @@ class EmbeddedState:
 
     # --- how a commit is planned and decided
 
-    def _plan(self, writes: Sequence[Write]) -> dict[str, Value | None]:
+    def _plan(
+        self, writes: Sequence[Write], expired: Sequence[str], now: float
+    ) -> dict[str, Value | None]:
         """The value of every changed key after all writes; None where it is deleted."""
-        now = self._now()
-        planned: dict[str, Value | None] = dict.fromkeys(self._find_expired(now))
+        planned: dict[str, Value | None] = dict.fromkeys(expired)
         for write in writes:
             match write:
                 case Publish():
@@ -201,15 +204,19 @@ class EmbeddedState:
                 yield self._store.delete(where, lambda _: b"")
 
     def _find_expired(self, now: float) -> Iterator[str]:
-        while self._deadlines and self._deadlines[0][0] <= now:
-            _, key = heapq.heappop(self._deadlines)
+        for key in self._deadlines.take_due(now):
             entry = self._store.get_pending(StoreKey(_RESOURCE, "", key))
-            if entry is not None and values.drop_expired(_value(entry.facts), now) is None:
+            value = _value(entry.facts) if entry is not None else None
+            if value is None:
+                continue
+            if values.drop_expired(value, now) is None:
                 yield key
+            else:
+                self._note_deadline(key, value)
 
     def _note_deadline(self, key: str, value: Value) -> None:
         if value.expires_at is not None:
-            heapq.heappush(self._deadlines, (value.expires_at, key))
+            self._deadlines.note(key, value.expires_at)
 
     # --- reads
 
@@ -241,6 +248,14 @@ class EmbeddedState:
 
     def _now(self) -> float:
         return self._clock.now().timestamp()
+
+
+async def _wait_durable(tickets: Sequence[Ticket]) -> None:
+    try:
+        for ticket in tickets:
+            await ticket
+    except StorageError as error:
+        raise _translate(error) from error
 
 
 def _build_encoder(data: bytes) -> Callable[[int], bytes]:
