@@ -14,6 +14,9 @@ from quarterdeck.inventory.push.messages import (
 
 MAX_BYTES = 1024 * 1024
 """Approximate limit of a chunk's size; the hub accepts four times as much."""
+MOST_BYTES = 3 * MAX_BYTES + MAX_BYTES // 2
+"""Limit of a chunk that cannot be split further: a larger one would end the stream each time that
+it is sent, and no later cycle would be sent either."""
 _ROW_BYTES = 64
 _NODES = 100
 
@@ -44,11 +47,25 @@ def _split(batch: MetricsBatch, max_bytes: int) -> Iterator[MetricsBatch]:
     )
     for start in range(_NODES, len(batch.node_metrics), _NODES):
         yield MetricsBatch(node_metrics=batch.node_metrics[start : start + _NODES])
-    for source in batch.custom_resources:
+    for source in map(_refuse_oversized, batch.custom_resources):
         for rows in _group(source.resources, max_bytes):
             yield MetricsBatch(
                 custom_resources=(msgspec.structs.replace(source, resources=tuple(rows)),)
             )
+
+
+def _refuse_oversized(source: CustomResourceBatch) -> CustomResourceBatch:
+    """The source, or the report that it has a row or aggregations which fit into no chunk."""
+    row = max(map(_estimate, source.resources), default=0)
+    others = len(source.aggregations_json) + sum(len(each.encode()) for each in source.errors)
+    size = others + max(row, MAX_BYTES)
+    if size <= MOST_BYTES:
+        return source
+    return describe_source_failure(
+        source.source_id,
+        f"too large to send: its aggregations have {others} bytes and its largest object {row}; "
+        "collect less with its fields, groupBy or labelSelector",
+    )
 
 
 def _group(

@@ -1,5 +1,8 @@
 """Chunks join to the batch they came from, and none is too big."""
 
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +16,7 @@ from quarterdeck.inventory.push.messages import (
     CustomResourceBatch,
     MetricsBatch,
 )
+from quarterdeck.services.ingester.options import IngesterOptions
 
 
 def make_rows(count: int) -> tuple[CustomCollectedResource, ...]:
@@ -52,3 +56,32 @@ def test_a_source_of_five_thousand_rows_fits_the_hub() -> None:
     chunks = encode_chunks(MetricsBatch(custom_resources=(source,)), max_bytes=100_000)
     assert len(chunks) > 3
     assert max(map(len, chunks)) < 200_000
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {
+            "resources": (
+                *make_rows(3),
+                CustomCollectedResource(id="d/x", values_json=b"1" * 5_000_000),
+            )
+        },
+        {"resources": make_rows(3), "aggregations_json": b"1" * 5_000_000},
+    ],
+)
+def test_what_fits_into_no_message_is_reported_and_the_rest_is_sent(part: dict[str, Any]) -> None:
+    batch = MetricsBatch(
+        cluster_metrics=ClusterMetrics(nodes=3),
+        custom_resources=(
+            CustomResourceBatch(source_id="d/huge", **part),
+            CustomResourceBatch(source_id="d/small", resources=make_rows(2)),
+        ),
+    )
+    chunks = encode_chunks(batch)
+    assert max(map(len, chunks)) < IngesterOptions().max_message_bytes
+    merged = merge_chunks([each for data in chunks if (each := decode_request(data).metrics)])
+    huge, small = merged.custom_resources
+    assert (huge.resources, "too large to send" in huge.failure) == ((), True)
+    assert small == batch.custom_resources[1]
+    assert merged.cluster_metrics == batch.cluster_metrics
