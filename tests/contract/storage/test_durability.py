@@ -9,11 +9,15 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from quarterdeck.storage import Store, StoreKey, open_sqlite
+from quarterdeck.storage.sqlite import file
+from quarterdeck.storage.sqlite.mark import Mark
 
 WRITER = Path(__file__).with_name("crash_writer.py")
 KILLS = int(os.environ.get("QUARTERDECK_KILLS", "25"))
@@ -128,3 +132,32 @@ def test_the_reply_follows_the_sync(database: Path, tmp_path: Path) -> None:
             replies += 1
             assert is_synced, line
     assert replies == 30
+
+
+class Killed(BaseException):
+    """The process ends at a call of the file system."""
+
+
+@pytest.mark.parametrize("call", ["write", "pwrite", "fsync", "ftruncate"])
+async def test_a_new_database_opens_after_its_first_start_was_killed(
+    database: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    await asyncio.to_thread(file.create, database)
+
+    def die(*_: Any) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Mark.__module__ + ".os", FakeOs(**{call: die}))
+        with pytest.raises(Killed):
+            open_sqlite(database)
+    store = open_sqlite(database)
+    await store.put(KEY, lambda _: b"1")
+    await store.close()
+
+
+class FakeOs:
+    """The module `os` with some calls replaced."""
+
+    def __init__(self, **replaced: Callable[..., None]) -> None:
+        self.__dict__.update(vars(os) | replaced)

@@ -14,6 +14,7 @@ from quarterdeck.storage.sqlite.errors import translate_open_errors
 from quarterdeck.storage.sqlite.loader import load_sealed
 from quarterdeck.storage.sqlite.mark import Mark, get_mark_path, read_mark
 from quarterdeck.storage.sqlite.repair import find_problems
+from quarterdeck.storage.sqlite.syncing import sync
 
 COPY_PAGES: Final = 256
 """Pages copied in one step, so that a server that writes meanwhile is not held up."""
@@ -80,7 +81,7 @@ def snapshot(path: Path, target: Path) -> Report:
             raise WritesLost(f"cannot copy {path}: it lost acknowledged writes: {report.problems}")
         with translate_open_errors(target):
             os.link(draft, target)
-            file.sync(target.parent)
+            sync(target.parent)
     finally:
         _remove(draft)
     return report
@@ -127,7 +128,7 @@ def _replace(source: Path, path: Path, report: Report) -> Report:
         kept = _move_away(path)
         os.replace(draft, path)
         Mark(get_mark_path(path), revision).close()
-        file.sync(path.parent)
+        sync(path.parent)
     finally:
         _remove(draft)
     return report._replace(revision=revision, compacted=revision, kept=kept)
@@ -198,7 +199,7 @@ def _copy(source: Path, draft: Path) -> None:
         reader.backup(writer, pages=COPY_PAGES)
         writer.execute("PRAGMA journal_mode = WAL")
         writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    file.sync(draft)
+    sync(draft)
 
 
 def _create_draft(path: Path) -> Path:

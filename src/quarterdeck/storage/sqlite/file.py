@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 from quarterdeck.storage.errors import Damaged, NewerFormat
 from quarterdeck.storage.sqlite.checksum import compute_checksum
 from quarterdeck.storage.sqlite.mark import get_mark_path
+from quarterdeck.storage.sqlite.syncing import sync
 
 Durability = Literal["full", "normal"]
 """`full`: an acknowledged write survives power loss. `normal`: it survives the process only."""
@@ -155,12 +156,3 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
     is_fixed = not has_log and not os.access(path.parent, os.W_OK)
     options = "mode=ro&immutable=1" if is_fixed else "mode=ro"
     return sqlite3.connect(f"{path.absolute().as_uri()}?{options}", uri=True, isolation_level=None)
-
-
-def sync(path: Path) -> None:
-    """Make a file, or the names in a folder, survive a power failure."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -14,6 +14,7 @@ from typing import Final
 from zlib import crc32
 
 from quarterdeck.storage.errors import Damaged
+from quarterdeck.storage.sqlite.syncing import sync
 
 SYNC_COMMITS: Final = 64
 """Commits between two syncs of the file."""
@@ -46,12 +47,17 @@ class Mark:
     """Writes the file; used by the thread of the log alone."""
 
     def __init__(self, path: Path, revision: int) -> None:
-        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-        self._descriptor = os.open(path, flags, 0o600)
+        if not path.exists():
+            _create(path, revision)
+        self._descriptor = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
         self._unsynced = 0
-        self.write(revision)
-        os.ftruncate(self._descriptor, _SIZE)
-        self.sync()
+        try:
+            self.write(revision)
+            os.ftruncate(self._descriptor, _SIZE)
+            self.sync()
+        except BaseException:
+            os.close(self._descriptor)
+            raise
 
     def write(self, revision: int) -> None:
         """Note that a revision is in the log.
@@ -74,6 +80,20 @@ class Mark:
         with suppress(OSError):
             self.sync()
         os.close(self._descriptor)
+
+
+def _create(path: Path, revision: int) -> None:
+    """Write the first mark under another name, so that the file is complete when it has its own."""
+    draft = path.with_name(f"{path.name}.new")
+    draft.unlink(missing_ok=True)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        os.write(descriptor, encode_mark(revision))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    draft.rename(path)
+    sync(path.parent)
 
 
 def encode_mark(revision: int) -> bytes:
