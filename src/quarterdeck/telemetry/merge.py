@@ -64,7 +64,7 @@ def merge_otel(parts: Sequence[Part]) -> Merged:
     conflicts: list[str] = []
     pairs: list[tuple[str, str]] = []
     for part in ordered:
-        addition = yaml.load(part.contents)
+        addition = _drop_empty_sections(yaml.load(part.contents))
         if not isinstance(addition, dict) or _has_conflict(document, addition, ()):
             conflicts.append(part.name)
             pairs += _find_conflicting_pairs(part, addition, kept, documents)
@@ -78,6 +78,16 @@ def merge_otel(parts: Sequence[Part]) -> Merged:
     return msgspec.structs.replace(
         merged, conflicts=tuple(conflicts), conflicting_pairs=tuple(pairs)
     )
+
+
+def _drop_empty_sections(document: Any) -> Any:
+    """A configuration without sections that have no value, as in `processors:`."""
+    if not isinstance(document, dict):
+        return document
+    found = {name: value for name, value in document.items() if value is not None}
+    if isinstance(service := found.get("service"), dict):
+        found["service"] = {name: value for name, value in service.items() if value is not None}
+    return found
 
 
 def _find_conflicting_pairs(

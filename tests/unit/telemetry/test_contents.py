@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quarterdeck.kit import yaml
 from quarterdeck.telemetry import contents, merge, otel
 from quarterdeck.telemetry.alloy.parser import parse
 from quarterdeck.telemetry.alloy.tree import Block
@@ -145,6 +146,23 @@ def test_otel_pipelines_merge_and_a_conflict_keeps_the_first() -> None:
     assert "- pprof\n" in merged.content
     assert "other: {}" in merged.content
     assert merge.merge_otel([Part(name="c", contents=clash)]).conflicts == ()
+
+
+@pytest.mark.parametrize(
+    "line", ["processors:", "extensions:", "service: {extensions: null, telemetry: null}"]
+)
+@pytest.mark.parametrize("empty_first", [True, False])
+def test_otel_sections_without_a_value_conflict_with_nothing(line: str, empty_first: bool) -> None:
+    full = OTEL + "  extensions: [health]\n  telemetry: {logs: {level: info}}\n"
+    full += "extensions: {health: {}}\n"
+    parts = [Part(name="b", contents=full), Part(name="a" if empty_first else "c", contents=line)]
+    merged = merge_otel(parts)
+    assert merged.conflicts == ()
+    document = yaml.load(merged.content)
+    assert document["processors"] == {"batch": {}}
+    assert document["extensions"] == {"health": {}}
+    assert document["service"]["extensions"] == ["health"]
+    assert document["service"]["telemetry"] == {"logs": {"level": "info"}}
 
 
 def test_contents_are_checked_once_and_each_caller_gets_a_list_of_its_own() -> None:
