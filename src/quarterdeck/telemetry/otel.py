@@ -55,8 +55,12 @@ def _check_section(document: Mapping[str, Any], section: str) -> Iterator[Findin
 
 def _check_extensions(document: Mapping[str, Any], service: Mapping[str, Any]) -> Iterator[Finding]:
     declared = _list_ids(document, "extensions")
-    for name in service.get("extensions") or ():
-        if name not in declared:
+    listed = service.get("extensions")
+    if not isinstance(listed, list | None):
+        yield Finding(message="service.extensions must be a list of component ids")
+        return
+    for name in listed or ():
+        if not _is_among(name, declared):
             yield Finding(message=f"service.extensions: {name!r} is not among extensions")
 
 
@@ -76,7 +80,7 @@ def _check_pipelines(document: Mapping[str, Any], service: Mapping[str, Any]) ->
         yield from _check_pipeline(f"service.pipelines.{name}", name, pipeline, sources)
         if isinstance(pipeline, dict):
             for role in sources:
-                used.update(str(each) for each in pipeline.get(role) or ())
+                used.update(str(each) for each in _list_components(pipeline, role))
     for section in ("receivers", "processors", "exporters"):
         for name in sorted(_list_ids(document, section) - used):
             yield Finding(
@@ -96,9 +100,20 @@ def _check_pipeline(
         if not pipeline.get(role):
             yield Finding(message=f"{path}.{role} must have at least one component")
     for role, declared in sources.items():
-        for each in pipeline.get(role) or ():
-            if each not in declared:
+        if not isinstance(pipeline.get(role), list | None):
+            yield Finding(message=f"{path}.{role} must be a list of component ids")
+        for each in _list_components(pipeline, role):
+            if not _is_among(each, declared):
                 yield Finding(message=f"{path}.{role}: {each!r} is not among {role}")
+
+
+def _list_components(pipeline: Mapping[str, Any], role: str) -> list[Any]:
+    listed = pipeline.get(role)
+    return listed if isinstance(listed, list) else []
+
+
+def _is_among(name: Any, declared: set[str]) -> bool:
+    return isinstance(name, str) and name in declared
 
 
 def _list_ids(document: Mapping[str, Any], section: str) -> set[str]:

@@ -57,6 +57,18 @@ def test_a_wired_configuration_has_no_findings() -> None:
             id="extension",
         ),
         pytest.param(
+            "[health_check]",
+            "health_check",
+            "service.extensions must be a list of component ids",
+            id="extensions as text",
+        ),
+        pytest.param(
+            "[health_check]",
+            "[[health_check]]",
+            "service.extensions: ['health_check'] is not among extensions",
+            id="extension as list",
+        ),
+        pytest.param(
             "traces:", "spans:", "a pipeline is one of traces, metrics, logs", id="signal"
         ),
         pytest.param(
@@ -76,6 +88,24 @@ def test_a_wired_configuration_has_no_findings() -> None:
             "processors: [batsh]",
             "service.pipelines.traces.processors: 'batsh' is not among processors",
             id="unknown processor",
+        ),
+        pytest.param(
+            "receivers: [otlp]",
+            "receivers: 5",
+            "service.pipelines.traces.receivers must be a list of component ids",
+            id="receivers as number",
+        ),
+        pytest.param(
+            "processors: [batch]",
+            "processors: batch",
+            "service.pipelines.traces.processors must be a list of component ids",
+            id="processors as text",
+        ),
+        pytest.param(
+            "exporters: [count]",
+            "exporters: [{count: null}]",
+            "service.pipelines.traces.exporters: {'count': None} is not among exporters",
+            id="exporter as mapping",
         ),
         pytest.param(
             ", processors: [batch]",
