@@ -2,7 +2,7 @@
 
 The chosen collectors get a remote attribute. The candidate is a pipeline of its own whose matcher
 requires the attribute; a matcher of the stable pipeline excludes it. The candidate is written
-before the stable pipeline excludes collectors, and deleted after it includes them again: for a
+before the stable pipeline excludes collectors, and removed after it includes them again: for a
 moment collectors may run both, but never neither.
 """
 
@@ -72,14 +72,29 @@ async def ensure_canary(desired: Desired, step: RolloutStep, candidate: str, fle
         fleet.record_write(await fleet.api.update(canary.to_message(existing.id)))
 
 
-async def remove_canary(name: str, owner: str, fleet: Fleet) -> None:
-    """Delete the candidate, then remove the attribute from the collectors that have it."""
-    existing = await find_canary(name, fleet)
-    if existing is not None and existing.owner == f"{owner}{OWNER_SUFFIX}":
-        await remove(existing.id, fleet)
-    attribute = get_attribute(name)
-    marked = [each.id for each in await fleet.agents.list(0.0) if attribute in each.remote]
-    await _change(marked, {"op": "REMOVE", "path": build_path(attribute)}, fleet)
+def has_canaries(owner: str, fleet: Fleet, *, keep: str = "") -> bool:
+    """Whether the server is known to have a candidate of an object, besides that of `keep`."""
+    return bool(_exclude(fleet.view.list_owned_by(f"{owner}{OWNER_SUFFIX}"), keep))
+
+
+async def remove_canaries(name: str, owner: str, fleet: Fleet, *, keep: str = "") -> None:
+    """Delete the candidates of an object, except that of the pipeline `keep`.
+
+    They are found by their owner, because the object may have been renamed. The attribute is
+    removed from the collectors first: a candidate that is left after a crash is found again.
+    """
+    canaries = _exclude(await fleet.list_owned_by(f"{owner}{OWNER_SUFFIX}"), keep)
+    names = {name, *(each.name.removesuffix(SUFFIX) for each in canaries)} - {keep}
+    collectors = await fleet.agents.list(0.0)
+    for attribute in sorted(map(get_attribute, names)):
+        marked = [each.id for each in collectors if attribute in each.remote]
+        await _change(marked, {"op": "REMOVE", "path": build_path(attribute)}, fleet)
+    for each in canaries:
+        await remove(each.id, fleet)
+
+
+def _exclude(canaries: list[Remote], name: str) -> list[Remote]:
+    return [each for each in canaries if each.name != f"{name}{SUFFIX}"]
 
 
 async def find_canary(name: str, fleet: Fleet) -> Remote | None:

@@ -6,7 +6,7 @@ is searched by name and recognized by its owner.
 
 from quarterdeck.apis.fleetmanagement.v1alpha1 import FORCE_DELETE, Pipeline
 from quarterdeck.meta.conditions import find
-from quarterdeck.operators.pipelines.canary import remove_canary
+from quarterdeck.operators.pipelines.canary import has_canaries, remove_canaries
 from quarterdeck.operators.pipelines.conditions import SYNCED, Reason
 from quarterdeck.operators.pipelines.desired import choose_name, is_ours
 from quarterdeck.operators.pipelines.failures import to_reconcile_error, to_unavailable
@@ -65,8 +65,9 @@ class Deletion:
                 after_s=_NO_CONNECTION_RETRY_S,
             )
         status = pipeline.status.rollout
-        if status is not None and status.mechanism == "Matchers":
-            await remove_canary(choose_name(pipeline), pipeline.metadata.uid, fleet)
+        is_divided = status is not None and status.mechanism == "Matchers"
+        if is_divided or has_canaries(pipeline.metadata.uid, fleet):
+            await remove_canaries(choose_name(pipeline), pipeline.metadata.uid, fleet)
         for identity in await self._list_identities(pipeline, fleet):
             if await remove(identity, fleet):
                 ctx.event(Reason.DELETED, f"pipeline {identity} deleted on the server")

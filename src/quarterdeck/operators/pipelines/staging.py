@@ -77,12 +77,22 @@ def _check_mechanism(pipeline: Pipeline, *, is_native: bool) -> None:
 
 
 async def clean_up(target: SyncTarget, decision: Decision, ctx: Context[Pipeline]) -> None:
-    """Remove the second pipeline of a rollout that is over, once the pipeline itself is sent."""
-    before = target.pipeline.status.rollout
-    was_divided = before is not None and before.mechanism == "Matchers"
-    if decision.send is Send.STEP or not was_divided:
+    """Remove the second pipeline of a rollout that is over, once the pipeline itself is sent.
+
+    During a rollout, that of a former name is removed. The status alone does not tell: that of a
+    rollout that was removed is gone although the pipeline could not be sent.
+    """
+    before, status = target.pipeline.status.rollout, decision.status
+    desired, fleet = target.desired, target.fleet
+    if decision.send is Send.STEP:
+        keep = desired.name if status is not None and status.mechanism == "Matchers" else ""
+        if canary.has_canaries(desired.owner, fleet, keep=keep):
+            await canary.remove_canaries(keep, desired.owner, fleet, keep=keep)
         return
-    await canary.remove_canary(target.desired.name, target.desired.owner, target.fleet)
+    was_divided = before is not None and before.mechanism == "Matchers"
+    if not was_divided and not canary.has_canaries(desired.owner, fleet):
+        return
+    await canary.remove_canaries(desired.name, desired.owner, fleet)
     if decision.status is not None:
         ctx.status.set(rollout=msgspec.structs.replace(decision.status, mechanism=""))
 

@@ -126,3 +126,38 @@ async def test_a_deleted_pipeline_takes_its_candidate_along(world: Any) -> None:
         await at.delete()
         await at.gone()
         assert at.fleet.names == [] and marked(at) == set()
+
+
+async def test_the_candidate_goes_with_a_rollout_that_is_removed_during_an_outage(
+    world: Any,
+) -> None:
+    async with world() as at, at.operator(interval_s=10.0):
+        await begin(at, steps=[{"weight": 30}])
+        await phase(at, "WaitingForApproval")
+        without_ours, failed = at.fleet.always, []
+
+        async def fault(request: Any, proceed: Any) -> Any:
+            if request.path.endswith("/UpdatePipeline") and len(failed) < 2:
+                failed.append(request.path)
+                return await at.answer(503, "unavailable")(request, proceed)
+            return await without_ours(request, proceed)
+
+        at.fleet.always = fault
+        await at.patch({"spec": {"rollout": None}})
+        await at.until(lambda: at.fleet.names == ["web"] and not marked(at), within_s=600.0)
+        assert len(failed) == 2
+        assert having(await poll(at), "new") == set(FLEET)
+        assert (await at.get()).status.rollout is None
+
+
+async def test_a_pipeline_renamed_during_a_rollout_leaves_no_candidate(world: Any) -> None:
+    async with world() as at, at.operator(interval_s=10.0):
+        await begin(at, steps=[{"weight": 30}])
+        await phase(at, "WaitingForApproval")
+        await at.patch({"spec": {"name": "site"}})
+        await at.until(lambda: at.fleet.names == ["site", "site.canary"] and not marked(at))
+        assert all(("stable" in each) + ("new" in each) == 1 for each in (await poll(at)).values())
+        await at.delete()
+        await at.gone()
+        assert at.fleet.names == []
+        assert not any(each.remote_attributes for each in at.fleet.server.collectors.list_all())
