@@ -53,22 +53,28 @@ class AgentCalls:
         return {}
 
     async def get_config(self, request: Message) -> Message:
-        """`GetConfig`: the configuration of an agent, unless it has it already."""
-        collector = await self._record_poll(request)
+        """`GetConfig`: the configuration of an agent, unless it has it already.
+
+        An unknown collector is registered by its poll. Its record is complete before it is stored:
+        what others set while that waits for the disk must stay.
+        """
+        current = self._collectors.find(get_text(request, "id"))
+        if current is None:
+            collector = rules.register_collector(None, request, self._now())
+            self._collectors.put(collector)  # refused if it is one too many
+        else:
+            collector = rules.record_poll(current, request, self._now())
         merged, parts = self._configs.get_config(collector)
         if collector.served_hash != merged.hash or collector.served != parts:
-            self._reports.add(rules.record_served(collector, merged.hash, parts))
+            collector = rules.record_served(collector, merged.hash, parts)
+        await self._store(collector, is_new=current is None)
         if request.get("hash") == merged.hash:
             return {"hash": merged.hash, "notModified": True}
         return {"content": merged.content, "hash": merged.hash}
 
-    async def _record_poll(self, request: Message) -> Collector:
-        """Record the poll of a collector; an unknown collector is registered by it."""
-        current = self._collectors.find(get_text(request, "id"))
-        if current is None:
-            collector = rules.register_collector(None, request, self._now())
+    async def _store(self, collector: Collector, *, is_new: bool) -> None:
+        """Store the record of a poll; a registration is on disk before it is answered."""
+        if is_new:
             await self._reports.write(collector)
         else:
-            collector = rules.record_poll(current, request, self._now())
             self._reports.add(collector)
-        return collector

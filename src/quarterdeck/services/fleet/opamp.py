@@ -136,9 +136,15 @@ class OpampCalls:
             return {**answer, "flags": opamp.REPORT_FULL_STATE}
         if self._has_missed(identity, message):
             answer["flags"] = opamp.REPORT_FULL_STATE
-        collector = await self._record(identity, current, message)
-        accepts = message.get("capabilities", 0) & opamp.ACCEPTS_REMOTE_CONFIG
-        return {**answer, **self._offer(collector, message)} if accepts else answer
+        collector = self._build_record(identity, current, message)
+        if message.get("capabilities", 0) & opamp.ACCEPTS_REMOTE_CONFIG:
+            collector, offer = self._offer(collector, message)
+            answer |= offer
+        if current is None:
+            await self._reports.write(collector)  # what others set meanwhile must stay
+        else:
+            self._reports.add(collector)
+        return answer
 
     def _has_missed(self, identity: str, message: Mapping[str, Any]) -> bool:
         """Whether earlier messages were lost, so that the agent must report its full state.
@@ -154,10 +160,10 @@ class OpampCalls:
         is_next = last is not None and number == last + 1
         return bool(number) and not is_next and "agentDescription" not in message
 
-    async def _record(
+    def _build_record(
         self, identity: str, current: Collector | None, message: Mapping[str, Any]
     ) -> Collector:
-        """Record the attributes and the configuration status that the agent reports."""
+        """The record with the attributes and the configuration status that the agent reports."""
         report = message.get("remoteConfigStatus") or {}
         attributes = _read_attributes(message.get("agentDescription") or {})
         request: dict[str, Any] = {
@@ -170,24 +176,25 @@ class OpampCalls:
             name = attributes.get("service.name", "")
             made = rules.register_collector(None, {**request, "name": name}, self._now())
             collector = msgspec.structs.replace(made, collector_type=OTEL)
-            await self._reports.write(collector)
-        else:
-            collector = rules.record_poll(current, request, self._now())
-            self._reports.add(collector)
-        return collector
+            self._collectors.put(collector)  # refused if it is one too many
+            return collector
+        return rules.record_poll(current, request, self._now())
 
-    def _offer(self, collector: Collector, message: Mapping[str, Any]) -> dict[str, Any]:
-        """The configuration, unless the agent has it."""
+    def _offer(
+        self, collector: Collector, message: Mapping[str, Any]
+    ) -> tuple[Collector, dict[str, Any]]:
+        """The configuration, unless the agent has it, and the record of what it is served."""
         merged, parts = self._configs.get_config(collector)
+        served = collector
         if collector.served_hash != merged.hash or collector.served != parts:
-            self._reports.add(rules.record_served(collector, merged.hash, parts))
+            served = rules.record_served(collector, merged.hash, parts)
         known = (message.get("remoteConfigStatus") or {}).get("lastRemoteConfigHash") or b""
         if bytes(known) == merged.hash.encode():
-            return {}
+            return served, {}
         is_served = collector.served_hash == merged.hash and collector.status != ""
         if not known and is_served and "agentDescription" not in message:
-            return {}  # it left out what has not changed
-        return _build_offer(merged)
+            return served, {}  # it left out what has not changed
+        return served, _build_offer(merged)
 
 
 def _build_offer(merged: Merged) -> dict[str, Any]:

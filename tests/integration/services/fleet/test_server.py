@@ -1,8 +1,10 @@
 """The fleet server as agents and operators call it, over real sockets."""
 
+import asyncio
 import base64
 import gzip
 import json
+import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +17,8 @@ from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.kit.redaction import Secret, redact
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.services.fleet.auth import Scope, Tokens
+from quarterdeck.services.fleet.collector_calls import CollectorCalls
+from quarterdeck.services.fleet.persistence import Persistence
 from quarterdeck.services.fleet.records import Collector
 from quarterdeck.services.fleet.reports import FLUSH_BATCH
 from quarterdeck.services.fleet.service import FLUSH_S, MAX_TARGET, FleetServer
@@ -372,6 +376,31 @@ async def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
         assert again["notModified"]
         made = await it.create("new")
         assert int(made["id"]) > int(gone["id"])
+
+
+async def test_attributes_that_are_set_during_the_first_poll_are_kept() -> None:
+    store = open_memory()
+    server = FleetServer(store, Tokens.single(Secret(TOKEN)), clock=VirtualClock())
+    managed = CollectorCalls(
+        server.collectors, server.configs, disk=Persistence(store), now=lambda: "now"
+    )
+    agent = uuid.UUID(int=7)
+    hello = {"instanceUid": agent.bytes, "capabilities": 2, "agentDescription": {}}
+    first = (
+        server.agents.get_config({"id": "edge-1"}),
+        server.opamp.answer(protobuf.encode("opamp.AgentToServer", hello)),
+    )
+    polls = [asyncio.create_task(each) for each in first]
+    await asyncio.sleep(0)  # both wait for the disk
+    operation = {"op": "ADD", "path": "/remote_attributes/env", "value": "prod"}
+    request = {"ids": ["edge-1", str(agent)], "ops": [operation]}
+    await managed.list_calls()["BulkUpdateCollectors"](request)
+    await asyncio.gather(*polls)
+    await server.flush()
+    again = FleetServer(store, Tokens.single(Secret(TOKEN)), clock=VirtualClock())
+    for identity in request["ids"]:
+        assert again.collectors.get(identity).remote_attributes == {"env": "prod"}
+    await store.close()
 
 
 async def test_reports_of_many_agents_are_flushed_and_outlive_a_failing_disk() -> None:
