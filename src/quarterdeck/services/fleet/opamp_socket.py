@@ -42,6 +42,7 @@ class OpampSocket:
         self._budget = budget
         self._began = self._heard_at = clock.monotonic()
         self._identity = ""
+        self._is_identified = asyncio.Event()
         self._accepts = False
         self._sent = ""
         """Hash of the configuration that was sent last on this connection, or served before it."""
@@ -93,6 +94,7 @@ class OpampSocket:
                 answer = await self._calls.answer_message(message)
                 self._identity, self._accepts = self._calls.identify(message, accepts=self._accepts)
                 self._sent = self._calls.find_served(self._identity)
+                self._is_identified.set()
                 await tunnel.send(websocket.build_frame(Opcode.BINARY, HEADER + answer))
             case Opcode.PING:
                 await tunnel.send(websocket.build_frame(Opcode.PONG, payload))
@@ -106,10 +108,15 @@ class OpampSocket:
         return True
 
     async def _push(self, tunnel: Tunnel) -> None:
-        """Offer the configuration again whenever pipelines have changed."""
+        """Offer the configuration again whenever pipelines have changed.
+
+        Also if they changed while the first message was answered, or an offer was being sent.
+        """
+        generation = self._pipelines.generation
+        await self._is_identified.wait()
         while True:
-            await self._pipelines.wait_changed()
-            if not self._accepts or not self._identity:
+            generation = await self._pipelines.wait_changed(generation)
+            if not self._accepts:
                 continue
             offer = self._calls.offer(uuid.UUID(self._identity), sent=self._sent)
             if offer is not None:

@@ -46,9 +46,11 @@ class Pipelines:
         self.generation = 1
         """Increases with every change; what was computed for an older generation is stale."""
 
-    async def wait_changed(self) -> None:
-        """Wait for the next change of any pipeline."""
-        await self._waiting.wait()
+    async def wait_changed(self, generation: int) -> int:
+        """Wait until the generation is another one; returns it."""
+        while self.generation == generation:
+            await self._waiting.wait()
+        return self.generation
 
     def _list_known_ids(self) -> set[str]:
         return set(self._by_id) | set(self._revisions)

@@ -5,18 +5,22 @@ import contextlib
 import struct
 import uuid
 from collections.abc import AsyncIterator
+from typing import cast
 from urllib.parse import urlsplit
 
 import pytest
 
 from quarterdeck.kit import http
+from quarterdeck.kit.budget import Budget
 from quarterdeck.kit.clock import VirtualClock
+from quarterdeck.kit.http.tunnel import Tunnel
 from quarterdeck.kit.redaction import Secret
+from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.kit.websocket import CloseCode, Opcode
 from quarterdeck.services.fleet import opamp_socket
 from quarterdeck.services.fleet.auth import Tokens
 from quarterdeck.services.fleet.service import FleetServer
-from quarterdeck.storage import open_memory
+from quarterdeck.storage import StoreKey, open_memory
 from quarterdeck.telemetry.fleet import protobuf
 
 TOKEN = "agent-token"
@@ -241,3 +245,57 @@ async def test_every_connection_of_an_agent_is_offered_a_change() -> None:
             _, data = await agent.receive()
             offered = protobuf.decode("opamp.ServerToAgent", data.removeprefix(b"\0"))
             assert "remoteConfig" in offered
+
+
+class SlowTunnel:
+    """A peer that takes what it is sent only when the test says so."""
+
+    def __init__(self, *frames: bytes) -> None:
+        self.closing = asyncio.Event()
+        self.sent: list[bytes] = []
+        self.room = asyncio.Semaphore(0)
+        self._frames = [*frames]
+
+    async def receive(self) -> bytes:
+        if not self._frames:
+            await asyncio.Event().wait()
+        return self._frames.pop(0)
+
+    async def send(self, data: bytes) -> None:
+        self.sent.append(data)
+        await self.room.acquire()
+
+
+async def let_run() -> None:
+    """Let all tasks run until they wait for something."""
+    for _ in range(50):
+        await asyncio.sleep(0)
+
+
+async def test_a_change_during_an_answer_or_an_offer_is_offered_too() -> None:
+    clock = VirtualClock()
+    store = open_memory()
+    server = FleetServer(store, Tokens.single(Secret(TOKEN)), clock=clock)
+    fleet = Fleet("http://fleet", server, clock)
+    hello = _describe(8)
+    tunnel = SlowTunnel(build_head(Opcode.BINARY, len(hello)) + hello)
+    socket = opamp_socket.OpampSocket(
+        server.opamp, server.pipelines, clock=clock, budget=Budget(opamp_socket.MAX_HELD)
+    )
+    async with Supervisor("test") as tasks:
+        tasks.spawn(socket.serve(cast("Tunnel", tunnel)), name="socket")
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert len(server.collectors) == 1 and not tunnel.sent  # its registration is being written
+        fleet.store_pipeline("logs/one")
+        await store.put(StoreKey("other", "", "o"), lambda revision: b"{}")
+        await let_run()
+        assert b"logs/one" in tunnel.sent[1]
+        server.pipelines.remove("1", "now")
+        fleet.store_pipeline("logs/two")
+        tunnel.room.release()
+        tunnel.room.release()
+        await let_run()
+        assert b"logs/two" in tunnel.sent[2]
+        await tasks.cancel_all()
+    await store.close()
