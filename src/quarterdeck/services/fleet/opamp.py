@@ -100,6 +100,12 @@ class OpampCalls:
         collector = self._collectors.find(identity)
         return collector.served_hash if collector is not None else ""
 
+    def record_contact(self, identity: str) -> None:
+        """Record that a connected agent was heard, also without a message; not if it has left."""
+        collector = self._collectors.find(identity)
+        if collector is not None and not collector.marked_inactive_at:
+            self._reports.add(msgspec.structs.replace(collector, last_seen=self._now()))
+
     def offer(self, identity: uuid.UUID, *, sent: str) -> bytes | None:
         """The configuration of an agent, unless it is the one that was sent before.
 

@@ -97,6 +97,7 @@ class OpampSocket:
                 self._is_identified.set()
                 await tunnel.send(websocket.build_frame(Opcode.BINARY, HEADER + answer))
             case Opcode.PING:
+                self._calls.record_contact(self._identity)
                 await tunnel.send(websocket.build_frame(Opcode.PONG, payload))
             case Opcode.CLOSE:
                 await tunnel.send(websocket.build_frame(Opcode.CLOSE, payload[:2]))
@@ -104,7 +105,7 @@ class OpampSocket:
             case Opcode.TEXT | Opcode.CONTINUATION:
                 raise WebSocketError(CloseCode.UNSUPPORTED, "OpAMP messages must be binary")
             case Opcode.PONG:
-                pass
+                self._calls.record_contact(self._identity)
         return True
 
     async def _push(self, tunnel: Tunnel) -> None:

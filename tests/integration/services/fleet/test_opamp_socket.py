@@ -19,6 +19,7 @@ from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.kit.websocket import CloseCode, Opcode
 from quarterdeck.services.fleet import opamp_socket
 from quarterdeck.services.fleet.auth import Tokens
+from quarterdeck.services.fleet.deliveries import is_inactive
 from quarterdeck.services.fleet.service import FleetServer
 from quarterdeck.storage import StoreKey, open_memory
 from quarterdeck.telemetry.fleet import protobuf
@@ -81,7 +82,7 @@ class Fleet:
 
     def __init__(self, url: str, server: FleetServer, clock: VirtualClock) -> None:
         self._url = urlsplit(url)
-        self._server = server
+        self.server = server
         self.clock = clock
 
     def store_pipeline(self, name: str) -> None:
@@ -96,7 +97,7 @@ class Fleet:
             "matchers": ["env=prod"],
             "configType": "CONFIG_TYPE_OTEL",
         }
-        pipelines = self._server.pipelines
+        pipelines = self.server.pipelines
         pipelines.store(pipelines.plan_create(message, "2026-01-01T00:00:00Z"), "now")
 
     @contextlib.asynccontextmanager
@@ -142,6 +143,20 @@ async def test_agent_that_answers_pings_stays_and_a_silent_one_is_closed() -> No
             assert await agent.receive() == (Opcode.PING, b"")
         await fleet.clock.advance(opamp_socket.PING_S)
         await agent.expect_close(CloseCode.POLICY)
+
+
+async def test_an_agent_that_only_answers_pings_is_not_inactive() -> None:
+    async with serving() as fleet, fleet.connect() as agent:
+        await agent.say_hello()
+        for _ in range(12):
+            await fleet.clock.advance(opamp_socket.PING_S)
+            assert await agent.receive() == (Opcode.PING, b"")
+            await agent.send(Opcode.PONG)
+            await agent.settle()
+        await fleet.server.sweep_collectors()
+        [collector] = fleet.server.collectors.list_all()
+        assert collector.marked_inactive_at == ""
+        assert not is_inactive(collector, fleet.clock.now())
 
 
 async def test_heartbeats_keep_an_agent_without_pings() -> None:
