@@ -66,7 +66,7 @@ class Facade:
         return self._ring.subscribers
 
     def _on_event(self, event: Event) -> None:
-        self._ring.record(event)
+        self._ring.record(event, synced=self._cache.version(event.key.namespace))
         self._history.record(event, self._clock.now())
 
     async def handle(self, request: Request) -> Answer:

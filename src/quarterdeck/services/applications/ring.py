@@ -70,6 +70,9 @@ class Ring:
         self._bytes = 0
         self._next = 0
         self._floor: int | None = None
+        """The lowest version after which nothing is missing; None before the first change."""
+        self._highest = 0
+        """The highest version of an object that was seen."""
         self._subscribers: set[asyncio.Event] = set()
 
     @property
@@ -82,12 +85,21 @@ class Ring:
         """The number of subscribers."""
         return len(self._subscribers)
 
-    def record(self, event: Event) -> None:
-        """Record a change; the initial state of the cache is not one."""
+    def record(self, event: Event, *, synced: int = 0) -> None:
+        """Record a change; the initial state of the cache is not one.
+
+        Changes that the cache finds in a new list do not come in the order of their versions, and
+        an object that is missing there has an old one. A reader that has seen `synced`, the version
+        of the cache, has seen them; of readers with lower versions this is not known.
+        """
+        version, is_late = event.new.version, event.new.version <= self._highest
+        self._highest = max(self._highest, version)
         if event.is_initial:
             return
         if self._floor is None:
-            self._floor = event.new.version - 1
+            self._floor = version - 1
+        if is_late:
+            self._floor = max(self._floor, self._highest + 1, synced)
         before = event.old.labels if event.old is not None else None
         self._entries.append(Entry(self._next, _TYPES[event.change], event.new, before))
         self._bytes += len(event.new.data)
@@ -133,6 +145,9 @@ class Ring:
 
 
 def encode_initial(snapshots: Iterable[Snapshot]) -> Iterator[bytes]:
-    """The current state as ADDED events, in order of namespace and name."""
-    for snapshot in sorted(snapshots, key=lambda each: each.key):
+    """The current state as ADDED events, in order of their versions.
+
+    A reader that is interrupted resumes after the last version, and gets the rest as changes.
+    """
+    for snapshot in sorted(snapshots, key=lambda each: (each.version, each.key)):
         yield encode_frame("ADDED", drop_managed_fields(snapshot), snapshot.version)

@@ -387,6 +387,22 @@ async def test_a_watch_resumes_where_it_was() -> None:
             assert (await seen(frames, "ADDED"))["data"]["object"]["metadata"]["name"] == "c"
 
 
+async def test_a_watch_that_breaks_in_the_current_state_gets_the_rest() -> None:
+    async with site(operator=False) as there:
+        for name in ("b", "a"):
+            await there.ask("POST", APPS, application(name))
+        async with there.watch("?sendInitialEvents=true") as frames:
+            await seen(frames, "BOOKMARK")  # the cache has both
+        async with there.watch() as frames:
+            first = await seen(frames, "ADDED")
+        for name in ("c", "d"):
+            await there.ask("POST", APPS, application(name))
+        async with there.watch(headers=[("Last-Event-ID", first["id"])]) as frames:
+            second, third = await seen(frames, "ADDED"), await seen(frames, "ADDED")
+        names = [each["data"]["object"]["metadata"]["name"] for each in (first, second, third)]
+        assert sorted(names) == ["a", "b", "c"]
+
+
 async def test_a_watch_that_missed_too_much_is_told_and_starts_over() -> None:
     async with site(operator=False, history=2) as there:
         for number in range(5):

@@ -194,6 +194,23 @@ def test_resuming_finds_the_next_change_or_says_it_is_gone() -> None:
     assert ring.find_position(6, synced=12) == 1
 
 
+def test_readers_start_over_after_changes_that_are_not_in_the_order_of_versions() -> None:
+    ring = Ring(10)
+    for name, version in (("a", 5), ("b", 9)):
+        ring.record(event(Change.ADDED, snapshot(name, version), is_initial=True))
+    # a list at version 30 lacks "a", and has newer states of others
+    ring.record(event(Change.DELETED, snapshot("a", 5)), synced=30)
+    assert ring.find_position(20, synced=30) is None  # it still has "a"
+    assert ring.find_position(30, synced=30) == 1
+    ring.record(added("c", 28), synced=30)
+    ring.record(added("b", 26), synced=30)
+    assert ring.find_position(28, synced=30) is None  # it may lack the change of "b"
+    assert ring.find_position(30, synced=30) == 3
+    ring.record(added("d", 31), synced=30)
+    assert ring.find_position(30, synced=31) == 3
+    assert ring.find_position(31, synced=31) == 4
+
+
 async def test_readers_are_woken_and_forgotten() -> None:
     ring, wake = Ring(3), asyncio.Event()
     ring.subscribe(wake)
