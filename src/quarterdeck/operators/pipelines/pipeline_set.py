@@ -139,7 +139,10 @@ class PipelineSets:
         return frozenset(found)
 
     async def delete(self, set_: PipelineSet, ctx: Context[PipelineSet]) -> None:
-        """Delete the pipelines of the source, unless annotation or deletion policy keep them."""
+        """Delete the pipelines of the source, unless annotation or deletion policy keep them.
+
+        Without `prune` only those of the set: others of the source were never deleted before.
+        """
         is_forced = get_annotation(set_.metadata.annotations, FORCE_DELETE) == "true"
         was_sent = bool(set_.status.applied_hash) and (
             set_.status.applied_source in ("", describe_source(set_))
@@ -152,11 +155,13 @@ class PipelineSets:
             raise Waiting(Reason.NO_CONNECTION, error.message, after_s=300.0) from error
         try:
             claimed = await self._list_claimed(set_, fleet, ctx)
-            source = get_source(set_)
+            source, sent = get_source(set_), {each.name for each in set_.status.members}
+            must_list = claimed or not set_.spec.prune
             kept = [
                 _keep(each)
-                for each in (await fleet.api.list() if claimed else ())
-                if each.name in claimed and each.has_source(source)
+                for each in (await fleet.api.list() if must_list else ())
+                if each.has_source(source)
+                and (each.name in claimed or not (set_.spec.prune or each.name in sent))
             ]
             await fleet.api.sync(source, kept, allow_empty=True)
         except (CallFailed, Paused) as error:

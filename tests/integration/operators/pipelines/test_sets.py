@@ -87,6 +87,8 @@ async def test_without_pruning_others_of_the_source_stay(world: Any) -> None:
         await create(at, pipelines=[member("new")], prune=False)
         await ready(at, "Synced", 1)
         assert at.fleet.names == ["new", "old"]
+        await at.client.resource(PipelineSet.KIND.gvr).delete("set", "default")
+        await at.until(lambda: at.fleet.names == ["old"])
 
 
 async def test_pipelines_of_others_are_not_taken_over(world: Any) -> None:
