@@ -1,6 +1,7 @@
 """Stores the fleet on disk: one record per key in a revisioned store."""
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from typing import TypeVar
 
 import msgspec
@@ -33,6 +34,10 @@ class Persistence:
     def load_collectors(self) -> list[Collector]:
         """Every stored collector."""
         return self._read(_COLLECTORS, Collector)
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Make the writes inside durable all or none; nothing may be awaited inside."""
+        return self._store.transaction()
 
     def put_pipeline(self, pipeline: Pipeline) -> Ticket:
         """Store a pipeline; durable when the ticket is awaited."""

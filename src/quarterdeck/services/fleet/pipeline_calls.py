@@ -1,7 +1,6 @@
 """The RPCs about pipelines: reads from memory, writes that are answered once they are on disk."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -10,6 +9,7 @@ from quarterdeck.services.fleet.persistence import Persistence, settle
 from quarterdeck.services.fleet.pipelines import Pipelines, check_contents_in_thread
 from quarterdeck.services.fleet.records import Pipeline, Revision
 from quarterdeck.services.fleet.requests import Call, Message, get_text, list_identities
+from quarterdeck.storage import StorageError, Ticket
 from quarterdeck.telemetry.matchers import match_all
 
 
@@ -20,6 +20,8 @@ class PipelineCalls:
         self._pipelines = pipelines
         self._disk = disk
         self._now = now
+        self._unsaved: set[str] = set()
+        """Ids of pipelines whose last change could not be written to disk."""
 
     def list_calls(self) -> Mapping[str, Call]:
         """The methods by the names of their RPCs."""
@@ -90,7 +92,7 @@ class PipelineCalls:
 
     async def _write(self, planned: Pipeline, request: Message) -> Message:
         if not request.get("validateOnly"):
-            await self._store_pipelines([planned])
+            await self._save(self._apply([planned]))
         return planned.to_message()
 
     async def _delete_pipeline(self, request: Message) -> Message:
@@ -105,7 +107,7 @@ class PipelineCalls:
         return {}
 
     async def _sync_pipelines(self, request: Message) -> Message:
-        """Upsert all by name, then delete what the same source no longer lists."""
+        """Upsert all by name, and delete what the same source no longer lists: all or nothing."""
         source = dict(request.get("source") or {})
         if not source.get("type") or not source.get("namespace"):
             raise invalid("source.type and source.namespace must be set")
@@ -125,37 +127,67 @@ class PipelineCalls:
             for each in self._pipelines.list_all()
             if dict(each.source or {}) == source and each.name not in names
         ]
-        await self._store_pipelines(planned)
-        if gone:
-            await self._remove_pipelines(gone)
+        await self._save(self._apply(planned, gone))
         return {}
-
-    async def _store_pipelines(self, planned: list[Pipeline]) -> None:
-        now = self._now()
-        tickets = []
-        for pipeline in planned:
-            revision = self._pipelines.store(pipeline, now)
-            if revision is not None:
-                tickets.append(self._disk.put_pipeline(pipeline))
-                tickets.extend(self._put_revision(revision))
-        await settle(tickets)
 
     async def _remove_pipelines(self, doomed: list[str]) -> None:
         for identity in doomed:
-            self._pipelines.get(identity)
-        now = self._now()
-        tickets = []
-        for identity in doomed:
-            revision = self._pipelines.remove(identity, now)
-            tickets.append(self._disk.delete_pipeline(identity))
-            tickets.extend(self._put_revision(revision))
-        await settle(tickets)
+            if identity not in self._unsaved:  # else its deletion may be tried again
+                self._pipelines.get(identity)
+        present = [each for each in doomed if self._pipelines.find(each) is not None]
+        await self._save(self._apply([], present))
 
-    def _put_revision(self, revision: Revision) -> list[Any]:
-        stale = self._pipelines.list_stale_revisions(revision.snapshot.id)
+    def _apply(self, planned: list[Pipeline], doomed: Iterable[str] = ()) -> list[Revision]:
+        """Store and delete pipelines in memory; returns the revisions that this makes."""
+        now = self._now()
+        stored = [self._pipelines.store(each, now) for each in planned]
+        removed = [self._pipelines.remove(each, now) for each in doomed]
+        return [each for each in (*stored, *removed) if each is not None]
+
+    async def save_unsaved(self) -> None:
+        """Write again what could not be written before.
+
+        Raises:
+            StorageError: if it cannot be written; the next call tries again.
+        """
+        if self._unsaved:
+            await self._save([])
+
+    async def _save(self, revisions: Sequence[Revision]) -> None:
+        """Write changes to disk, all or none, with those that could not be written before.
+
+        A caller that repeats a failed call must not be told that there is nothing to do.
+        """
+        failed, self._unsaved = self._unsaved, set()
+        try:
+            with self._disk.transaction():
+                tickets = [each for identity in failed for each in self._put_again(identity)]
+                tickets += [each for revision in revisions for each in self._put(revision)]
+            await settle(tickets)
+        except StorageError:
+            self._unsaved |= failed | {each.snapshot.id for each in revisions}
+            raise
+
+    def _put(self, revision: Revision) -> list[Ticket | None]:
+        pipeline = revision.snapshot
+        is_deletion = revision.operation == "DELETE"
+        stale = self._pipelines.list_stale_revisions(pipeline.id)
         return [
+            self._disk.delete_pipeline(pipeline.id)
+            if is_deletion
+            else self._disk.put_pipeline(pipeline),
             self._disk.put_revision(revision),
             *(self._disk.delete_revision(each.revision_id) for each in stale),
+        ]
+
+    def _put_again(self, identity: str) -> list[Ticket | None]:
+        """Write the current state of a pipeline, with all its revisions."""
+        pipeline = self._pipelines.find(identity)
+        return [
+            self._disk.delete_pipeline(identity)
+            if pipeline is None
+            else self._disk.put_pipeline(pipeline),
+            *map(self._disk.put_revision, self._pipelines.list_revisions(identity)),
         ]
 
 

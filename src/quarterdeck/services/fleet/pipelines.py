@@ -55,6 +55,10 @@ class Pipelines:
     def _list_known_ids(self) -> set[str]:
         return set(self._by_id) | set(self._revisions)
 
+    def find(self, identity: str) -> Pipeline | None:
+        """One pipeline, or None."""
+        return self._by_id.get(identity)
+
     def get(self, identity: str) -> Pipeline:
         """One pipeline. Raises `not_found`."""
         if identity not in self._by_id:

@@ -47,6 +47,7 @@ class FleetServer:
         self.configs = Configs(self.pipelines)
         self._reports = Reports(self.collectors, disk)
         pipelines = PipelineCalls(self.pipelines, disk, self._now)
+        self._save_pipelines = pipelines.save_unsaved
         collectors = CollectorCalls(self.collectors, self.configs, disk=disk, now=self._now)
         self._forget = collectors.remove_collectors
         self.agents = AgentCalls(
@@ -114,12 +115,13 @@ class FleetServer:
         await self._forget(gone)
 
     async def flush(self) -> None:
-        """Write what agents have reported since the last time.
+        """Write what agents have reported since the last time, and pipelines that failed before.
 
         Raises:
             StorageError: if it cannot be written; the next flush tries again.
         """
         await self._reports.flush()
+        await self._save_pipelines()
 
     async def _answer(self, request: http.Request) -> http.Response:
         name, method = connect.find(request.path)

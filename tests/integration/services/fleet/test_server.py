@@ -5,7 +5,7 @@ import base64
 import gzip
 import json
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,21 @@ from quarterdeck.kit.redaction import Secret, redact
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.services.fleet.auth import Scope, Tokens
 from quarterdeck.services.fleet.collector_calls import CollectorCalls
+from quarterdeck.services.fleet.errors import FleetError
 from quarterdeck.services.fleet.persistence import Persistence
+from quarterdeck.services.fleet.pipeline_calls import PipelineCalls
+from quarterdeck.services.fleet.pipelines import Pipelines
 from quarterdeck.services.fleet.records import Collector
 from quarterdeck.services.fleet.reports import FLUSH_BATCH
+from quarterdeck.services.fleet.requests import Call
 from quarterdeck.services.fleet.service import FLUSH_S, MAX_TARGET, FleetServer
-from quarterdeck.storage import StorageError, StoreKey, open_memory, open_sqlite
+from quarterdeck.storage import StorageError, Store, StoreKey, open_memory, open_sqlite
+from quarterdeck.storage.errors import CommitFailed
+from quarterdeck.storage.history import History
+from quarterdeck.storage.log import Done
+from quarterdeck.storage.memory import MemoryLog
+from quarterdeck.storage.state import State
+from quarterdeck.storage.types import StoreEvent
 from quarterdeck.telemetry.fleet import protobuf
 
 TOKEN = "s3cr3t"
@@ -376,6 +386,78 @@ async def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
         assert again["notModified"]
         made = await it.create("new")
         assert int(made["id"]) > int(gone["id"])
+
+
+class FullDisk(MemoryLog):
+    """A log that cannot store anything while it is full."""
+
+    is_full = False
+
+    def commit(self, events: Sequence[StoreEvent], done: Done) -> None:
+        error = CommitFailed("the disk is full") if self.is_full else None
+        asyncio.get_running_loop().call_soon(done, error)
+
+
+@asynccontextmanager
+async def pipeline_calls() -> AsyncIterator[tuple[Mapping[str, Call], FullDisk, Store]]:
+    """The calls about pipelines of a server, on a disk that may be full."""
+    log = FullDisk()
+    history = History(floor=1, max_events=1000, max_bytes=1 << 20)
+    store = Store(log, state=State(), history=history, revision=1, compacted=1, derive=None)
+    pipelines = Pipelines((), ())
+    calls = PipelineCalls(pipelines, Persistence(store), lambda: "2026-01-01T00:00:00Z")
+    yield calls.list_calls(), log, store
+    await store.close()
+
+
+def stored_names(store: Store) -> list[str]:
+    return sorted(each.name for each in Persistence(store).load_pipelines())
+
+
+async def test_a_write_that_failed_is_not_answered_before_it_is_on_disk() -> None:
+    async with pipeline_calls() as (calls, log, store):
+        request = {"pipeline": {"name": "web", "contents": SCRAPE}}
+        log.is_full = True
+        for _ in range(2):
+            with pytest.raises(StorageError):
+                await calls["UpsertPipeline"](request)
+        log.is_full = False
+        identity = (await calls["UpsertPipeline"](request))["id"]
+        assert stored_names(store) == ["web"]
+        log.is_full = True
+        for _ in range(2):
+            with pytest.raises(StorageError):
+                await calls["DeletePipeline"]({"id": identity})
+        log.is_full = False
+        await calls["DeletePipeline"]({"id": identity})
+        assert stored_names(store) == []
+        operations = [each.operation for each in Persistence(store).load_revisions()]
+        assert sorted(operations) == ["DELETE", "INSERT"]
+        with pytest.raises(FleetError, match="not found"):
+            await calls["DeletePipeline"]({"id": identity})
+
+
+async def test_a_sync_is_all_or_nothing_for_calls_and_disk() -> None:
+    source = {"type": "SOURCE_TYPE_GIT", "namespace": "team"}
+
+    def listing(*names: str) -> dict[str, Any]:
+        return {
+            "source": source,
+            "pipelines": [{"name": name, "contents": SCRAPE} for name in names],
+        }
+
+    async with pipeline_calls() as (calls, log, store):
+        await calls["SyncPipelines"](listing("a", "b"))
+        sync = asyncio.create_task(calls["SyncPipelines"](listing("c")))
+        await asyncio.sleep(0)  # it waits for the disk
+        names = [each["name"] for each in (await calls["ListPipelines"]({}))["pipelines"]]
+        assert names == ["c"]
+        await sync
+        assert stored_names(store) == ["c"]
+        log.is_full = True
+        with pytest.raises(StorageError):
+            await calls["SyncPipelines"](listing("d"))
+        assert stored_names(store) == ["c"]
 
 
 async def test_attributes_that_are_set_during_the_first_poll_are_kept() -> None:
