@@ -107,8 +107,7 @@ class CollectorObjects:
             await fleet.api.update_attributes([remote.id], operations)
             fleet.agents.forget()
         if owner.key == collector.key:
-            kept = {key: value for key, value in remote.remote.items() if key not in owned}
-            await _ensure_record(collector, remote, {**kept, **wanted}, fleet=fleet)
+            await _ensure_record(collector, remote, fleet)
         else:
             wanted, owners = {}, ()
         if operations:
@@ -159,25 +158,32 @@ async def _find(identity: str, fleet: Fleet) -> RemoteCollector | None:
     return None
 
 
-async def _ensure_record(
-    collector: Collector, remote: RemoteCollector, attributes: dict[str, str], *, fleet: Fleet
-) -> None:
-    """Set name and switch where the spec has them and the server differs."""
-    spec = collector.spec
-    name = spec.name or remote.name
-    enabled = remote.enabled if spec.enabled is None else spec.enabled
-    if (name, enabled) == (remote.name, remote.enabled):
+async def _ensure_record(collector: Collector, listed: RemoteCollector, fleet: Fleet) -> None:
+    """Set name and switch where the spec has them and the server differs.
+
+    The call replaces the remote attributes as well, so they are read right before.
+    """
+    if _choose_record(collector, listed) == (listed.name, listed.enabled):
         return
+    remote = await fleet.api.get_collector(listed.id)
+    if remote is None:
+        return  # deleted meanwhile
+    name, enabled = _choose_record(collector, remote)
     await fleet.api.update_collector(
         {
             "id": remote.id,
             "name": name,
             "enabled": enabled,
-            "remoteAttributes": attributes,
+            "remoteAttributes": dict(remote.remote),
             "collectorType": remote.type,
         }
     )
     fleet.agents.forget()
+
+
+def _choose_record(collector: Collector, remote: RemoteCollector) -> tuple[str, bool]:
+    spec = collector.spec
+    return spec.name or remote.name, remote.enabled if spec.enabled is None else spec.enabled
 
 
 def _show(

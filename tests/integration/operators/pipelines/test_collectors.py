@@ -131,6 +131,23 @@ async def test_foreign_attributes_survive_and_ours_go_with_the_object(world: Any
         assert at.fleet.server.collectors.find("edge-1") is not None
 
 
+async def test_a_change_of_the_switch_keeps_attributes_that_were_just_set(world: Any) -> None:
+    async with world() as at, at.operator(interval_s=10.0):
+        await register(at, "edge-1")
+        await put(at, Collector, "edge", id="edge-1", remoteAttributes={"env": "prod"})
+        await ready(at, Collector, "edge", "Synced")
+        await at.advance(10)  # the list of collectors is read again, and kept for a while
+        operations = [
+            {"op": "ADD", "path": f"/remote_attributes/{key}", "value": "1"}
+            for key in ("theirs", "env")
+        ]
+        await at.driver().call("BulkUpdateCollectors", {"ids": ["edge-1"], "ops": operations})
+        patch = {"spec": {"enabled": False, "remoteAttributes": {"env": None, "zone": "z"}}}
+        await at.client.resource(Collector.KIND.gvr).patch("edge", patch, namespace="default")
+        await at.until(lambda: not at.fleet.server.collectors.get("edge-1").enabled)
+        assert remote(at, "edge-1") == {"env": "1", "theirs": "1", "zone": "z"}
+
+
 async def test_policies_set_attributes_by_priority(world: Any) -> None:
     async with world() as at, at.operator(interval_s=10.0):
         await register(at, "edge-1", team="a")
