@@ -3,6 +3,7 @@
 import asyncio
 import enum
 import functools
+from typing import Any
 
 from quarterdeck.kit import yaml
 from quarterdeck.telemetry import otel
@@ -103,8 +104,19 @@ def is_equivalent(left: str, right: str, config_type: ConfigType) -> bool:
     if config_type is ConfigType.ALLOY:
         return parser.is_equivalent(left, right)
     try:
-        return bool(yaml.load(left) == yaml.load(right))
+        return _is_same(yaml.load(left), yaml.load(right))
     except yaml.YamlError:
         return [each.rstrip() for each in left.strip().splitlines()] == [
             each.rstrip() for each in right.strip().splitlines()
         ]
+
+
+def _is_same(left: Any, right: Any) -> bool:
+    """Whether two YAML values are equal; `true` is not 1, as it is in Python."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(
+            _is_same(value, right[key]) for key, value in left.items()
+        )
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(_is_same, left, right))
+    return isinstance(left, bool) is isinstance(right, bool) and bool(left == right)

@@ -87,6 +87,16 @@ def test_formatting_is_no_difference() -> None:
     assert is_equivalent(SCRAPE, SCRAPE.replace("  targets", "targets"), ConfigType.ALLOY)
 
 
+def test_a_switch_and_a_number_are_a_difference() -> None:
+    alloy, otel_text = 'loki.write "x" {{\n  a = [{}]\n}}\n'.format, "a: [{{b: {}}}]\n".format
+    assert not is_equivalent(alloy("1"), alloy("true"), ConfigType.ALLOY)
+    assert is_equivalent(alloy("1"), alloy("1.0"), ConfigType.ALLOY)
+    assert is_equivalent(alloy("true"), alloy(" true "), ConfigType.ALLOY)
+    assert not is_equivalent(otel_text("0"), otel_text("false"), ConfigType.OPEN_TELEMETRY)
+    assert is_equivalent(otel_text("0"), otel_text("0.0"), ConfigType.OPEN_TELEMETRY)
+    assert not is_equivalent("a: [1]", "a: [1, 2]", ConfigType.OPEN_TELEMETRY)
+
+
 def test_no_pipelines_give_a_comment_with_a_known_hash() -> None:
     merged = merge_alloy([], {})
     assert merged.content == "// fleet: 0 pipelines\n"

@@ -32,11 +32,22 @@ class Where:
 _ANYWHERE = Where()
 
 
-class Literal(msgspec.Struct, frozen=True):
+class Literal(msgspec.Struct, frozen=True, eq=False):
     """A number, string, bool or null; the value, not its spelling."""
 
     value: str | float | bool | None
     where: Where = _ANYWHERE
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it has the same value; `true` is not 1, as it is in Python."""
+        if not isinstance(other, Literal):
+            return False
+        is_bool = isinstance(self.value, bool)
+        return is_bool is isinstance(other.value, bool) and self.value == other.value
+
+    def __hash__(self) -> int:
+        """Hash the value."""
+        return hash(self.value)
 
 
 class Name(msgspec.Struct, frozen=True):
