@@ -7,6 +7,7 @@ server's, or a collector gets the wrong configuration.
 
 import enum
 import functools
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NoReturn
 
@@ -20,6 +21,7 @@ Predicate = Callable[[Mapping[str, str]], bool]
 MAX_LENGTH = 200
 MAX_MATCHERS = 100
 
+_HEX = re.compile(r"[0-9a-fA-F]+")
 _RESERVED = frozenset("{}!=~,\\\"'`")
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n"}
 _UNESCAPES = {
@@ -214,12 +216,11 @@ class _Reader:
             return _UNESCAPES[character]
         width = {"u": 4, "U": 8, "x": 2}.get(character, 0)
         digits = self._text[self._position : self._position + width]
-        try:
-            if width and len(digits) == width:
+        if width and len(digits) == width and _HEX.fullmatch(digits):
+            code = int(digits, 16)
+            if code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF:  # as in Go, no half of a pair
                 self._position += width
-                return chr(int(digits, 16))
-        except (ValueError, OverflowError):
-            pass
+                return chr(code)
         self._fail(f"\\{character} is not an escape")
 
     def _skip_space(self) -> None:

@@ -75,6 +75,10 @@ def test_spellings_of_one_matcher_are_the_same(text: str) -> None:
         "",
         'env="a',
         'env="\\q"',
+        'env="\\ud83d\\ude00"',
+        'env=~"\\udfff"',
+        'env="\\U00110000"',
+        'env="\\x+1"',
         "env=" + "x" * 197,
     ],
 )
