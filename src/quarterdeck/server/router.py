@@ -13,6 +13,7 @@ from quarterdeck.wire.field_selector import FieldSelector
 from quarterdeck.wire.query import ListOptions
 from quarterdeck.wire.status import BadRequest, MethodNotAllowed, NotFound
 
+_READ_METHODS = ("GET", "HEAD")
 _OBJECT_METHODS = {
     "GET": "get",
     "HEAD": "get",
@@ -64,14 +65,14 @@ def _serves_builtin_kinds(core: Core, path: paths.ResourcePath) -> bool:
 
 def get_verb(method: str, path: paths.ResourcePath, options: ListOptions | None) -> str:
     """Return the verb of a request; empty if the method is not allowed there."""
+    if path.legacy_watch:
+        return "watch" if method in _READ_METHODS else ""
     if path.subresource and method == "POST":
         return "create"
-    if path.name and not path.legacy_watch:
+    if path.name:
         return _OBJECT_METHODS.get(method, "")
     verb = _COLLECTION_METHODS.get(method, "")
-    if verb == "list" and (path.legacy_watch or (options is not None and options.watch)):
-        return "watch"
-    return verb
+    return "watch" if verb == "list" and options is not None and options.watch else verb
 
 
 def resolve(core: Core, request: http.Request, user: User, *, routes: RouteCache) -> Route | None:
@@ -95,6 +96,7 @@ def resolve(core: Core, request: http.Request, user: User, *, routes: RouteCache
     verb = get_verb(request.method, path, options)
     if not verb:
         wanted = _METHOD_VERBS.get(request.method, request.method.lower())
+        wanted = "watch" if path.legacy_watch else wanted
         check_authorized(core.authorizer, user, _build_attributes(wanted, path, options))
         _check_creation(core, request.method, path)
         verb, path = wanted, path._replace(name="")  # Kubernetes does not read the name
@@ -118,7 +120,7 @@ def _check_creation(core: Core, method: str, path: paths.ResourcePath) -> None:
     A POST to the path of an object is accepted for custom resources only.
     """
     resource = core.registry.get(path.gvr)
-    if resource is None or not resource.is_custom:
+    if resource is None or not resource.is_custom or path.legacy_watch:
         raise MethodNotAllowed
     if method in ("PUT", "PATCH") and not path.name:
         raise BadRequest("name must be provided")
@@ -141,7 +143,7 @@ def _read_list_options(
 
 def _parse_list_options(request: http.Request, path: paths.ResourcePath) -> ListOptions | None:
     """Parse the query of a list or watch; None for other requests."""
-    if request.method not in ("GET", "HEAD") or (path.name and not path.legacy_watch):
+    if request.method not in _READ_METHODS or (path.name and not path.legacy_watch):
         return None
     options = ListOptions.parse(request.query)
     if path.legacy_watch and not options.watch:

@@ -131,6 +131,37 @@ async def test_changing_a_role_one_has_is_no_way_around() -> None:
         assert (await attacked.send("mallory", "PATCH", path, patch, Content_Type=media))[0] == 403
 
 
+async def grant_own_objects(attacked: World) -> None:
+    """Let mallory do everything with the objects named `own`, and with no others."""
+    rule = {"apiGroups": ["*"], "resources": ["*"], "resourceNames": ["own"], "verbs": ["*"]}
+    role = {"metadata": {"name": "own"}, "rules": [rule]}
+    assert (await attacked.send("root", "POST", f"{RBAC}/clusterroles", role))[0] == 201
+    binding = {
+        "metadata": {"name": "own"},
+        "roleRef": {"kind": "ClusterRole", "name": "own"},
+        "subjects": [{"kind": "User", "name": "mallory"}],
+    }
+    assert (await attacked.send("root", "POST", f"{RBAC}/clusterrolebindings", binding))[0] == 201
+
+
+@pytest.mark.parametrize(
+    ("method", "below"),
+    [("POST", ""), ("DELETE", ""), ("PUT", ""), ("PATCH", ""), ("POST", "/token")],
+)
+async def test_the_old_path_of_watches_serves_nothing_but_watches(method: str, below: str) -> None:
+    async with world() as attacked:
+        await grant_own_objects(attacked)
+        body = {"metadata": {"name": "other"}}
+        path = f"/api/v1/watch/namespaces/default/serviceaccounts/own{below}"
+        status, answer = await attacked.send("mallory", method, path, body)
+        assert (status, answer["reason"]) == (405, "MethodNotAllowed")
+        assert (await attacked.send("root", "GET", f"{ACCOUNTS}/other"))[0] == 404
+        path = path.replace("/own", "/other")
+        status, answer = await attacked.send("mallory", method, path, body)
+        assert status == 403
+        assert 'cannot watch resource "serviceaccounts' in answer["message"]
+
+
 @pytest.mark.parametrize(
     "headers",
     [
