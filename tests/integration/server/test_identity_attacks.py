@@ -131,6 +131,22 @@ async def test_changing_a_role_one_has_is_no_way_around() -> None:
         assert (await attacked.send("mallory", "PATCH", path, patch, Content_Type=media))[0] == 403
 
 
+async def test_only_an_administrator_ends_the_aggregation_of_a_role() -> None:
+    async with world() as attacked:
+        selector = {"clusterRoleSelectors": [{"matchLabels": {"aggregate": "yes"}}]}
+        role = {"metadata": {"name": "sum"}, "aggregationRule": selector, "rules": []}
+        assert (await attacked.send("root", "POST", f"{RBAC}/clusterroles", role))[0] == 201
+        merge = {"Content_Type": "application/merge-patch+json"}
+        for patch in ({"aggregationRule": None}, {"metadata": {"labels": {"a": "b"}}}):
+            status, answer = await attacked.send(
+                "mallory", "PATCH", f"{RBAC}/clusterroles/sum", patch, **merge
+            )
+            assert status == 403
+            assert "must have cluster-admin privileges" in answer["message"]
+        _, kept = await attacked.send("root", "GET", f"{RBAC}/clusterroles/sum")
+        assert kept["aggregationRule"] == selector
+
+
 async def grant_own_objects(attacked: World) -> None:
     """Let mallory do everything with the objects named `own`, and with no others."""
     rule = {"apiGroups": ["*"], "resources": ["*"], "resourceNames": ["own"], "verbs": ["*"]}

@@ -10,26 +10,26 @@ from quarterdeck.server.authorization.rbac.escalation import (
 )
 from quarterdeck.server.authorization.rbac.policy import GROUP
 
-_CHECKS = dict.fromkeys(ROLES, check_role) | dict.fromkeys(BINDINGS, check_binding)
 _GARBAGE_COLLECTION = frozenset({"ownerReferences", "finalizers", "managedFields"})
 
 
 class RoleEscalation:
     """Checks writes to roles and bindings, before and after webhooks are called."""
 
-    resources = frozenset(f"{name}.{GROUP}" for name in _CHECKS)
+    resources = frozenset(f"{name}.{GROUP}" for name in (*ROLES, *BINDINGS))
 
     def __init__(self, authorizer: RbacAuthorizer) -> None:
         self._authorizer = authorizer
 
     def admit(self, attributes: AdmissionAttributes) -> None:
         """Refuse rules the writer does not hold."""
-        gvr, value = attributes.resource.gvr, attributes.value
-        if gvr.group != GROUP or value is None or attributes.verb == "delete":
+        gvr, value, user = attributes.resource.gvr, attributes.value, attributes.user
+        if gvr.group != GROUP or value is None or _is_collection_only(attributes):
             return
-        check = _CHECKS.get(gvr.resource)
-        if check is not None and not _is_collection_only(attributes):
-            check(self._authorizer, attributes.user, gvr.resource, value)
+        if gvr.resource in ROLES:
+            check_role(self._authorizer, user, gvr.resource, value=value, old=attributes.old)
+        elif gvr.resource in BINDINGS:
+            check_binding(self._authorizer, user, gvr.resource, value)
 
     def validate(self, attributes: AdmissionAttributes) -> None:
         """Refuse rules that a webhook added."""

@@ -26,8 +26,17 @@ _EVERYTHING = (
 Object = dict[str, Any]
 
 
-def check_role(authorizer: RbacAuthorizer, user: User, resource: str, value: Object) -> None:
-    """Refuse a role with rules its writer does not hold.
+def check_role(
+    authorizer: RbacAuthorizer,
+    user: User,
+    resource: str,
+    *,
+    value: Object,
+    old: Object | None = None,
+) -> None:
+    """Refuse a role with rules its writer does not hold; `old` is the role before an update.
+
+    The aggregation rule of a role may be set, changed or removed by administrators only.
 
     Raises:
         Forbidden: listing the rules that are missing.
@@ -41,9 +50,13 @@ def check_role(authorizer: RbacAuthorizer, user: User, resource: str, value: Obj
     held = authorizer.get_permissions(user, namespace).rules
     if missing := find_missing(held, parse_rules(value.get("rules"))):
         raise Forbidden.of(resource, name, _describe(user, missing), group=GROUP)
-    if value.get("aggregationRule") is not None and find_missing(held, _EVERYTHING):
+    if _is_aggregated(value, old) and find_missing(held, _EVERYTHING):
         text = "must have cluster-admin privileges to use the aggregationRule"
         raise Forbidden.of(resource, name, text, group=GROUP)
+
+
+def _is_aggregated(*roles: Object | None) -> bool:
+    return any(role is not None and role.get("aggregationRule") is not None for role in roles)
 
 
 def check_binding(authorizer: RbacAuthorizer, user: User, resource: str, value: Object) -> None:
