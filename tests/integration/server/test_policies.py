@@ -103,6 +103,25 @@ async def test_variable_is_computed_only_where_it_is_needed(serving: Any) -> Non
         assert (await api("POST", MAPS, config_map("less", n="3"))).status == 422
 
 
+async def test_authorizer_knows_the_groups_of_service_accounts(serving: Any) -> None:
+    rbac = "/apis/rbac.authorization.k8s.io/v1"
+    check = "authorizer.serviceAccount('team', 'robot').group('').resource('secrets')"
+    asks = policy("asks", {"expression": f"{check}.namespace('team').check('get').allowed()"})
+    async with serving() as api:
+        await install(api, asks)
+        assert (await api("POST", MAPS, config_map("a"))).status == 422
+        rule = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}
+        role = {"metadata": {"name": "readers"}, "rules": [rule]}
+        assert (await api("POST", f"{rbac}/clusterroles", role)).status == 201
+        bound = {
+            "metadata": {"name": "readers"},
+            "roleRef": {"kind": "ClusterRole", "name": "readers"},
+            "subjects": [{"kind": "Group", "name": "system:serviceaccounts:team"}],
+        }
+        assert (await api("POST", f"{rbac}/clusterrolebindings", bound)).status == 201
+        assert (await api("POST", MAPS, config_map("a"))).status == 201
+
+
 async def test_authorizer_knows_what_the_request_is_about(serving: Any) -> None:
     asks = policy("asks", {"expression": "authorizer.requestResource.check('delete').allowed()"})
     async with serving() as api:

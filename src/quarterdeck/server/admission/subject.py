@@ -10,7 +10,8 @@ import threading
 from typing import TYPE_CHECKING
 
 from quarterdeck.server.admission.attributes import AdmissionAttributes
-from quarterdeck.server.authentication.user import User
+from quarterdeck.server.authentication.service_accounts.claims import SUBJECT
+from quarterdeck.server.authentication.user import User, list_account_groups
 from quarterdeck.server.authorization.authorizer import Attributes, Authorizer
 
 if TYPE_CHECKING:
@@ -34,6 +35,12 @@ def build_subject(
     return library.Subject(_Bridge(authorizer, attributes.user), request=about)
 
 
+def _build_account(name: str) -> User:
+    """Build the user for the service account that an expression names, as Kubernetes does."""
+    namespace = name.removeprefix(SUBJECT).partition(":")[0]
+    return User(name=name, groups=list_account_groups(namespace))
+
+
 _ANSWER_S = 30.0
 """How long a thread waits for an answer; the event loop may have stopped with the server."""
 
@@ -51,9 +58,7 @@ class _Bridge:
         """Decide whether the user, or the service account the expression names, is permitted."""
         from quarterdeck.cel.library.authorizer import Decision
 
-        user = self._user
-        if attributes.user and attributes.user != user.name:
-            user = User(name=attributes.user)
+        user = _build_account(attributes.user) if attributes.user else self._user
         asked = Attributes(
             verb=attributes.verb,
             group=attributes.group,

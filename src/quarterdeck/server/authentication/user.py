@@ -30,6 +30,11 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
         return info
 
 
+def list_account_groups(namespace: str) -> tuple[str, ...]:
+    """List the groups of every service account of a namespace."""
+    return (SERVICE_ACCOUNTS_GROUP, f"{SERVICE_ACCOUNTS_GROUP}:{namespace}")
+
+
 ANONYMOUS_USER = User(name="system:anonymous", groups=("system:unauthenticated",))
 LOCAL_USER = User(name="quarterdeck:local", groups=(MASTERS_GROUP, AUTHENTICATED_GROUP))
 """The user of the plain port, which listens on loopback only and on request only."""

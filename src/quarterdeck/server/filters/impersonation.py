@@ -7,7 +7,12 @@ from collections.abc import Mapping
 from urllib.parse import unquote
 
 from quarterdeck.kit import http
-from quarterdeck.server.authentication.user import ANONYMOUS_USER, AUTHENTICATED_GROUP, User
+from quarterdeck.server.authentication.user import (
+    ANONYMOUS_USER,
+    AUTHENTICATED_GROUP,
+    User,
+    list_account_groups,
+)
 from quarterdeck.server.authorization.authorizer import Attributes, Authorizer, check_authorized
 
 _USER, _GROUP, _UID, _EXTRA = (
@@ -94,7 +99,7 @@ def _check(user: User, authorizer: Authorizer, other: User) -> None:
 def _complete_groups(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
     if not groups and name.startswith(_ACCOUNT) and name.count(":") == 3:
         namespace = name.split(":")[2]
-        groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
+        groups = list_account_groups(namespace)
     if "system:unauthenticated" in groups or AUTHENTICATED_GROUP in groups:
         return groups
     return (*groups, AUTHENTICATED_GROUP)

@@ -24,7 +24,7 @@ from quarterdeck.server.authentication.service_accounts.legacy import (
     parse_legacy_claims,
 )
 from quarterdeck.server.authentication.service_accounts.signing_key import InvalidToken, SigningKey
-from quarterdeck.server.authentication.user import AUTHENTICATED_GROUP, SERVICE_ACCOUNTS_GROUP, User
+from quarterdeck.server.authentication.user import AUTHENTICATED_GROUP, User, list_account_groups
 from quarterdeck.server.registry.name_generator import generate_uid
 from quarterdeck.server.registry.object_meta import get_object_meta
 from quarterdeck.storage import Store, StoreKey
@@ -184,11 +184,7 @@ def build_account_user(
     return User(
         name=f"{SUBJECT}{namespace}:{name}",
         uid=uid,
-        groups=(
-            SERVICE_ACCOUNTS_GROUP,
-            f"{SERVICE_ACCOUNTS_GROUP}:{namespace}",
-            AUTHENTICATED_GROUP,
-        ),
+        groups=(*list_account_groups(namespace), AUTHENTICATED_GROUP),
         extra=extra or {},
     )
 
