@@ -4,6 +4,7 @@ It owns no socket and no process: `app` binds `handle` to listeners, and keeps `
 """
 
 import asyncio
+import contextlib
 import random
 from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     from quarterdeck.server.lifecycle import Lifecycle
 
 _READ_METHODS = ("GET", "HEAD")
+_UNKNOWN_USER = User(name="")
+"""The user in the audit log of a request with invalid credentials."""
 
 
 class ApiServer:
@@ -154,7 +157,7 @@ class ApiServer:
         try:
             caller = await self._find_caller(request)
         except ApiError:
-            caller = User(name="")
+            caller = _UNKNOWN_USER
         record = auditor.begin(request, caller, audit_id=audit_id)
         if record is None:
             return await self._answer(request, {})
@@ -174,16 +177,13 @@ class ApiServer:
                 body=record.body,
                 peer=request.peer,
             )
+        if caller is not _UNKNOWN_USER:
+            with contextlib.suppress(ApiError, HeaderError):  # refused before it is authorized
+                acting = impersonate(request, caller, core.authorizer)
+                auditor.add_decision(record, acting, core.authorizer)
         annotations: dict[str, str] = {}
         answer = await self._answer(request, annotations)
-        try:
-            acting = impersonate(request, caller, core.authorizer)
-        except (ApiError, HeaderError):
-            acting = caller
-        other = None if acting is caller else acting
-        await auditor.end(
-            record, answer, impersonated=other, authorizer=core.authorizer, annotations=annotations
-        )
+        await auditor.end(record, answer, annotations=annotations)
         return answer
 
     async def _answer(

@@ -2,33 +2,21 @@
 
 from quarterdeck.kit import http
 from quarterdeck.server.authentication.user import User
-from quarterdeck.server.authorization.authorizer import Attributes, check_authorized
+from quarterdeck.server.authorization.authorizer import check_authorized
+from quarterdeck.server.authorization.request_attributes import (
+    build_attributes,
+    get_refused_verb,
+    get_verb,
+    parse_list_options,
+)
 from quarterdeck.server.core import Core
 from quarterdeck.server.dispatch import build_unsupported_verb, find_handler, is_known_to_be_served
 from quarterdeck.server.registry.resource import Resource
 from quarterdeck.server.request import negotiation
 from quarterdeck.server.routes import Route, RouteCache, build_labels
 from quarterdeck.wire import path as paths
-from quarterdeck.wire.field_selector import FieldSelector
 from quarterdeck.wire.query import ListOptions
 from quarterdeck.wire.status import BadRequest, MethodNotAllowed, NotFound
-
-_READ_METHODS = ("GET", "HEAD")
-_OBJECT_METHODS = {
-    "GET": "get",
-    "HEAD": "get",
-    "PUT": "update",
-    "PATCH": "patch",
-    "DELETE": "delete",
-}
-_COLLECTION_METHODS = {
-    "GET": "list",
-    "HEAD": "list",
-    "POST": "create",
-    "DELETE": "deletecollection",
-}
-_METHOD_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
-"""The verb to authorize for a method that is not allowed on a path."""
 
 
 def find_resource(core: Core, path: paths.ResourcePath, verb: str) -> Resource | None:
@@ -63,18 +51,6 @@ def _serves_builtin_kinds(core: Core, path: paths.ResourcePath) -> bool:
     )
 
 
-def get_verb(method: str, path: paths.ResourcePath, options: ListOptions | None) -> str:
-    """Return the verb of a request; empty if the method is not allowed there."""
-    if path.legacy_watch:
-        return "watch" if method in _READ_METHODS else ""
-    if path.subresource and method == "POST":
-        return "create"
-    if path.name:
-        return _OBJECT_METHODS.get(method, "")
-    verb = _COLLECTION_METHODS.get(method, "")
-    return "watch" if verb == "list" and options is not None and options.watch else verb
-
-
 def resolve(core: Core, request: http.Request, user: User, *, routes: RouteCache) -> Route | None:
     """Find the resource and the verb of a request; None if its path names no served resource.
 
@@ -86,7 +62,7 @@ def resolve(core: Core, request: http.Request, user: User, *, routes: RouteCache
         MethodNotAllowed: if the method is not allowed on the path.
     """
     if (known := routes.find(request.method, request.path)) is not None:
-        attributes = known.attributes or _build_attributes(known.verb, known.path, None)
+        attributes = known.attributes or build_attributes(known.verb, known.path, None)
         check_authorized(core.authorizer, user, attributes)
         return known
     path = paths.parse(request.path)
@@ -95,12 +71,11 @@ def resolve(core: Core, request: http.Request, user: User, *, routes: RouteCache
     options = _read_list_options(core, request, path)
     verb = get_verb(request.method, path, options)
     if not verb:
-        wanted = _METHOD_VERBS.get(request.method, request.method.lower())
-        wanted = "watch" if path.legacy_watch else wanted
-        check_authorized(core.authorizer, user, _build_attributes(wanted, path, options))
+        wanted = get_refused_verb(request.method, path)
+        check_authorized(core.authorizer, user, build_attributes(wanted, path, options))
         _check_creation(core, request.method, path)
         verb, path = wanted, path._replace(name="")  # Kubernetes does not read the name
-    attributes = _build_attributes(verb, path, options)
+    attributes = build_attributes(verb, path, options)
     check_authorized(core.authorizer, user, attributes)
     resource = find_resource(core, path, verb)
     if resource is None:
@@ -133,47 +108,9 @@ def _read_list_options(
 ) -> ListOptions | None:
     """Parse the query of a list or watch; an unsupported Accept header is refused first."""
     try:
-        return _parse_list_options(request, path)
+        return parse_list_options(request.method, path, request.query)
     except BadRequest:
         resource = core.registry.get(path.gvr)
         if resource is not None and not resource.is_custom:
             negotiation.check_produced(request.headers.get("accept"), is_list=True)
         raise
-
-
-def _parse_list_options(request: http.Request, path: paths.ResourcePath) -> ListOptions | None:
-    """Parse the query of a list or watch; None for other requests."""
-    if request.method not in _READ_METHODS or (path.name and not path.legacy_watch):
-        return None
-    options = ListOptions.parse(request.query)
-    if path.legacy_watch and not options.watch:
-        return ListOptions.parse(f"{request.query}&watch=true")
-    return options
-
-
-def _build_attributes(
-    verb: str, path: paths.ResourcePath, options: ListOptions | None
-) -> Attributes:
-    """Build the attributes to authorize; a Namespace counts as an object inside of itself."""
-    name, namespace = path.name, path.namespace
-    if not path.group and path.resource == "namespaces":
-        namespace = name
-    if not name and options is not None and options.field_selector:
-        name = _find_exact_name(options.field_selector)
-    return Attributes(
-        verb=verb,
-        group=path.group,
-        version=path.version,
-        resource=path.resource,
-        subresource=path.subresource,
-        namespace=namespace,
-        name=name,
-    )
-
-
-def _find_exact_name(field_selector: str) -> str:
-    """Return the name that a field selector requires; an invalid selector is refused later."""
-    try:
-        return FieldSelector.parse(field_selector).exact("metadata.name") or ""
-    except ValueError:
-        return ""

@@ -12,6 +12,7 @@ from quarterdeck.kit import http
 from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.server.audit.log import AuditLog, AuditLogOptions
 from quarterdeck.server.audit.policy import Level, PolicyError, Subject, parse_policy
+from quarterdeck.server.authentication.bearer_token import BearerTokens
 from quarterdeck.server.authentication.user import User
 from quarterdeck.server.options import ServerOptions
 from quarterdeck.testing.poll import eventually
@@ -188,6 +189,105 @@ async def test_watch_is_written_when_it_begins_and_when_it_ends(options: ServerO
     assert ended["stage"] == "ResponseComplete"
     assert ended["auditID"] == begun["auditID"]
     assert ended["stageTimestamp"] >= begun["stageTimestamp"]
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/api/v1/namespaces/default/pods?watch=True",
+        "/api/v1/namespaces/default/pods?watch",
+        "/api/v1/namespaces/default/pods?limit=1&watch=1",
+        "/api/v1/watch/namespaces/default/pods",
+        "/api/v1/watch/namespaces/default/pods/web",
+    ],
+)
+async def test_every_form_of_a_watch_is_written_as_a_watch(
+    options: ServerOptions, target: str
+) -> None:
+    assert options.audit_log is not None
+    async with Cluster(options=options) as cluster, http.Client() as client:
+        world = World(cluster, client, options.audit_log)
+        response = await client.request("GET", cluster.url + target)
+        (begun,) = world.events
+        await response.aclose()
+    assert (begun["verb"], begun["stage"]) == ("watch", "ResponseStarted")
+
+
+async def grant(world: World, namespace: str, **rule: list[str]) -> None:
+    """Give eve a rule for the core group in a namespace."""
+    rbac = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}"
+    role = {"metadata": {"name": "eve"}, "rules": [{"apiGroups": [""], **rule}]}
+    assert await world.send("POST", f"{rbac}/roles", role) == 201
+    binding = {
+        "metadata": {"name": "eve"},
+        "roleRef": {"kind": "Role", "name": "eve"},
+        "subjects": [{"kind": "User", "name": "eve"}],
+    }
+    assert await world.send("POST", f"{rbac}/rolebindings", binding) == 201
+
+
+async def test_a_namespace_is_written_as_an_object_inside_of_itself(tmp_path: Path) -> None:
+    policy, log = tmp_path / "policy.yaml", tmp_path / "audit.log"
+    rules = "rules: [{level: Metadata, namespaces: [default], verbs: [get]}]"
+    policy.write_text(f"apiVersion: audit.k8s.io/v1\nkind: Policy\n{rules}\n")
+    options = ServerOptions(audit_policy=policy, audit_log=log)
+    async with Cluster(options=options) as cluster, http.Client() as client:
+        world = World(cluster, client, log)
+        await grant(world, "default", resources=["namespaces"], verbs=["get"])
+        path = "/api/v1/namespaces/default"
+        assert await world.send("GET", path, None, Impersonate_User="eve") == 200
+        event = world.events[-1]
+    assert event["objectRef"]["namespace"] == event["objectRef"]["name"] == "default"
+    assert event["annotations"]["authorization.k8s.io/decision"] == "allow"
+
+
+async def test_decision_on_a_list_of_one_name_is_that_of_the_request(
+    options: ServerOptions,
+) -> None:
+    assert options.audit_log is not None
+    async with Cluster(options=options) as cluster, http.Client() as client:
+        world = World(cluster, client, options.audit_log)
+        rule = {"resources": ["pods"], "resourceNames": ["web"], "verbs": ["list"]}
+        await grant(world, "default", **rule)
+        path = "/api/v1/namespaces/default/pods?fieldSelector=metadata.name%3Dweb"
+        assert await world.send("GET", path, None, Impersonate_User="eve") == 200
+        event = world.events[-1]
+    assert event["objectRef"]["name"] == "web"
+    assert event["annotations"]["authorization.k8s.io/decision"] == "allow"
+
+
+async def test_decision_is_that_of_the_rights_before_the_request(options: ServerOptions) -> None:
+    assert options.audit_log is not None
+    rbac = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+    async with Cluster(options=options) as cluster, http.Client() as client:
+        world = World(cluster, client, options.audit_log)
+        binding = {
+            "metadata": {"name": "eve"},
+            "roleRef": {"kind": "ClusterRole", "name": "cluster-admin"},
+            "subjects": [{"kind": "User", "name": "eve"}],
+        }
+        assert await world.send("POST", rbac, binding) == 201
+        assert await world.send("DELETE", f"{rbac}/eve", None, Impersonate_User="eve") == 200
+        event = world.events[-1]
+    assert event["annotations"]["authorization.k8s.io/decision"] == "allow"
+
+
+async def test_refused_impersonation_is_written_without_a_decision(
+    options: ServerOptions,
+) -> None:
+    assert options.audit_log is not None
+    users = {"token": User(name="ann", groups=("system:authenticated",))}
+    async with (
+        Cluster(options=options, authenticators=(BearerTokens(users),)) as cluster,
+        http.Client() as client,
+    ):
+        world = World(cluster, client, options.audit_log)
+        headers = {"Authorization": "Bearer token", "Impersonate_User": "eve"}
+        assert await world.send("GET", "/api", None, **headers) == 403
+        (event,) = world.events
+    assert event["user"]["username"] == "ann"
+    assert "impersonatedUser" not in event
+    assert "annotations" not in event
 
 
 async def test_both_stages_are_written_unless_omitted(tmp_path: Path) -> None:

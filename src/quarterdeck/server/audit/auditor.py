@@ -14,18 +14,11 @@ from quarterdeck.server.audit.policy import Decision, Level, Policy, Subject
 from quarterdeck.server.audit.redaction import redact
 from quarterdeck.server.authentication.user import User
 from quarterdeck.server.authorization.authorizer import Attributes, Authorizer
+from quarterdeck.server.authorization.request_attributes import describe_request
 from quarterdeck.wire import path as paths
 
 Result = TypeVar("Result")
 _Run = Callable[[http.BodyWriter], Awaitable[None]]
-_VERBS = {
-    "GET": "get",
-    "HEAD": "get",
-    "POST": "create",
-    "PUT": "update",
-    "PATCH": "patch",
-    "DELETE": "delete",
-}
 
 
 class Record:
@@ -78,27 +71,28 @@ class Auditor:
         self._write(record, "RequestReceived")
         return record
 
+    def add_decision(self, record: Record, user: User, authorizer: Authorizer) -> None:
+        """Add the user that a request acts as, and the authorizer's decision.
+
+        It is called before the request is answered, which may change the rights of its user. It is
+        not called for requests that are refused before they are authorized.
+        """
+        if user is not record.subject.user:
+            record.event["impersonatedUser"] = user.to_info()
+        record.event["annotations"] = _describe_decision(authorizer, record.subject, user)
+
     async def end(
         self,
         record: Record,
         response: http.Response | http.StreamResponse,
         *,
-        impersonated: User | None = None,
-        authorizer: Authorizer | None = None,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
-        """End a request; a watch ends later, when its stream does.
-
-        `authorizer` is None for requests that were refused before authorization.
-        """
+        """End a request; a watch ends later, when its stream does."""
         event = record.event
-        if impersonated is not None:
-            event["impersonatedUser"] = impersonated.to_info()
         event["responseStatus"] = _build_status(response)
-        user = impersonated or record.subject.user
-        found = {**_describe_decision(authorizer, record.subject, user), **(annotations or {})}
-        if found:
-            event["annotations"] = found
+        if annotations:
+            event["annotations"] = {**event.get("annotations", {}), **annotations}
         if record.subject.verb == "watch" and isinstance(response, http.StreamResponse):
             await self._add_objects(record, b"", stage="ResponseStarted")
             response.run = self._wrap_stream(record, response.run)
@@ -176,12 +170,8 @@ class Auditor:
             self._log.append(line or self._encode(record.event, stage))
 
 
-def _describe_decision(
-    authorizer: Authorizer | None, subject: Subject, user: User
-) -> dict[str, str]:
+def _describe_decision(authorizer: Authorizer, subject: Subject, user: User) -> dict[str, str]:
     """Build the annotations for the authorization decision and the binding that allowed it."""
-    if authorizer is None or not user.name:
-        return {}
     asked = Attributes(*subject[1:])
     is_allowed = authorizer.allows(user, asked)
     return {
@@ -207,23 +197,10 @@ def _complete_reference(event: dict[str, Any]) -> dict[str, Any]:
 def _build_subject(request: http.Request, user: User, verb: str) -> Subject:
     path = paths.parse(request.path)
     if path is None:
-        return Subject(user, verb or _VERBS.get(request.method, ""), path=request.path)
-    if not verb:
-        verb = _VERBS.get(request.method, "")
-        if not path.name and verb in ("get", "delete"):
-            verb = "list" if verb == "get" else "deletecollection"
-        if verb in ("get", "list") and "watch=true" in request.query.split("&"):
-            verb = "watch"
-    return Subject(
-        user,
-        verb,
-        group=path.group,
-        version=path.version,
-        resource=path.resource,
-        subresource=path.subresource,
-        namespace=path.namespace,
-        name=path.name,
-    )
+        method = "get" if request.method == "HEAD" else request.method.lower()
+        return Subject(user, verb or method, path=request.path)
+    found = describe_request(request.method, path, request.query)
+    return Subject(user, verb or found.verb, *found[1:])
 
 
 def _build_status(response: http.Response | http.StreamResponse) -> dict[str, Any]:
