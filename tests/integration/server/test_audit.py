@@ -37,8 +37,8 @@ class World:
         self._cluster, self._client, self._log = cluster, client, log
 
     async def send(self, method: str, path: str, body: Any = None, **headers: str) -> int:
-        given = [("Content-Type", "application/json")]
-        given += [(name.replace("_", "-"), value) for name, value in headers.items()]
+        headers = {"Content_Type": "application/json", **headers}
+        given = [(name.replace("_", "-"), value) for name, value in headers.items()]
         response = await self._client.request(
             method,
             self._cluster.url + path,
@@ -105,7 +105,7 @@ async def test_secrets_and_tokens_are_never_written(options: ServerOptions) -> N
         assert await world.send("GET", secrets) == 200
         patch = [{"op": "replace", "path": "/data/k", "value": "aHVudGVyMg=="}]
         media = "application/json-patch+json"
-        await world.send("PATCH", f"{secrets}/s", patch, Content_Type=media)
+        assert await world.send("PATCH", f"{secrets}/s", patch, Content_Type=media) == 200
         await world.send("POST", accounts, {"metadata": {"name": "robot"}})
         assert await world.send("POST", f"{accounts}/robot/token", {}) == 201
         text = options.audit_log.read_text()
@@ -114,6 +114,42 @@ async def test_secrets_and_tokens_are_never_written(options: ServerOptions) -> N
     assert "aHVudGVyMg" not in text
     assert "eyJ" not in text  # how signed tokens begin
     assert options.audit_log.stat().st_mode & 0o777 == 0o600
+
+
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+MERGE = "application/merge-patch+json"
+SHOWING = {
+    "table": ("GET", "", None, {"Accept": TABLE}),
+    "table of whole objects": ("GET", "?includeObject=Object", None, {"Accept": TABLE}),
+    "row of one object": ("GET", "/s?includeObject=Object", None, {"Accept": TABLE}),
+    "patch that does not fit": ("PATCH", "/s", {"data": {"n": 5}}, {"Content_Type": MERGE}),
+    "applied number": (
+        "PATCH",
+        "/s?fieldManager=m",
+        {"kind": "Secret", "apiVersion": "v1", "stringData": {"pin": 73019284}},
+        {"Content_Type": "application/apply-patch+yaml"},
+    ),
+    "text for data": ("POST", "", {"metadata": {"name": "t"}, "data": "aHVudGVyMg=="}, {}),
+    "list for data": ("POST", "", {"metadata": {"name": "t"}, "stringData": ["hunter2"]}, {}),
+}
+
+
+@pytest.mark.parametrize(("method", "below", "body", "headers"), SHOWING.values(), ids=SHOWING)
+async def test_no_form_of_a_secret_is_written(
+    options: ServerOptions, method: str, below: str, body: Any, headers: dict[str, str]
+) -> None:
+    assert options.audit_log is not None
+    applied = {"kubectl.kubernetes.io/last-applied-configuration": '{"stringData":{"k":"hunter2"}}'}
+    async with Cluster(options=options) as cluster, http.Client() as client:
+        world = World(cluster, client, options.audit_log)
+        metadata = {"name": "s", "annotations": applied}
+        path = "/api/v1/namespaces/default/secrets"
+        secret = {"metadata": metadata, "stringData": {"k": "hunter2"}}
+        assert await world.send("POST", path, secret) == 201
+        await world.send(method, path + below, body, **headers)
+        text = options.audit_log.read_text()
+        assert len(world.events) == 2
+    assert not any(each in text for each in ("hunter2", "aHVudGVyMg", "73019284"))
 
 
 @pytest.mark.parametrize(

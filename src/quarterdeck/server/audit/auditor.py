@@ -11,7 +11,7 @@ from quarterdeck.meta.builtins import decode_protobuf
 from quarterdeck.meta.builtins.protobuf import MAGIC
 from quarterdeck.server.audit.log import AuditLog
 from quarterdeck.server.audit.policy import Decision, Level, Policy, Subject
-from quarterdeck.server.audit.redaction import redact
+from quarterdeck.server.audit.redaction import REDACTED, redact, shows_content
 from quarterdeck.server.authentication.user import User
 from quarterdeck.server.authorization.authorizer import Attributes, Authorizer
 from quarterdeck.server.authorization.request_attributes import describe_request
@@ -90,7 +90,7 @@ class Auditor:
     ) -> None:
         """End a request; a watch ends later, when its stream does."""
         event = record.event
-        event["responseStatus"] = _build_status(response)
+        event["responseStatus"] = _build_status(response, record.subject.resource)
         if annotations:
             event["annotations"] = {**event.get("annotations", {}), **annotations}
         if record.subject.verb == "watch" and isinstance(response, http.StreamResponse):
@@ -203,7 +203,7 @@ def _build_subject(request: http.Request, user: User, verb: str) -> Subject:
     return Subject(user, verb or found.verb, *found[1:])
 
 
-def _build_status(response: http.Response | http.StreamResponse) -> dict[str, Any]:
+def _build_status(response: http.Response | http.StreamResponse, resource: str) -> dict[str, Any]:
     found: dict[str, Any] = {"metadata": {}, "code": response.status}
     if isinstance(response, http.Response) and response.status >= 400:
         try:
@@ -213,6 +213,8 @@ def _build_status(response: http.Response | http.StreamResponse) -> dict[str, An
         if isinstance(body, dict) and body.get("kind") == "Status":
             wanted = ("status", "message", "reason")
             found |= {name: body[name] for name in wanted if name in body}
+            if shows_content(str(body.get("reason")), resource=resource):
+                found["message"] = REDACTED
     return found
 
 
