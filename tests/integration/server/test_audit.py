@@ -211,6 +211,59 @@ async def test_file_is_rotated_and_old_ones_deleted(tmp_path: Path) -> None:
     assert json.loads(last)["number"] == 29
 
 
+async def write_numbers(log: AuditLog, clock: VirtualClock, count: int) -> None:
+    for number in range(count):
+        log.append(json.dumps({"number": number, "text": "x" * 40}).encode())
+        await clock.advance(1)
+
+
+def read_numbers(folder: Path) -> list[int]:
+    lines = [line for each in folder.iterdir() for line in each.read_text().splitlines()]
+    return sorted(json.loads(line)["number"] for line in lines)
+
+
+async def test_log_continues_after_somebody_has_moved_its_file(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    log = AuditLog(AuditLogOptions(path=tmp_path / "audit.log", max_size_bytes=200), clock)
+    log.append(b'{"number": -1}')
+    (tmp_path / "audit.log").rename(tmp_path / "audit.log.1")
+    await write_numbers(log, clock, 10)
+    log.close()
+    assert read_numbers(tmp_path) == list(range(-1, 10))
+    assert (tmp_path / "audit.log").exists()
+
+
+async def test_log_continues_in_its_file_if_it_cannot_be_rotated(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = VirtualClock()
+    log = AuditLog(AuditLogOptions(path=tmp_path / "audit.log", max_size_bytes=200), clock)
+    stamp = clock.now().strftime("%Y-%m-%dT%H-%M")
+    for second in range(60):
+        (tmp_path / f"audit-{stamp}-{second:02}.000000.log").mkdir()
+    await write_numbers(log, clock, 10)
+    assert not log.is_closed
+    log.close()
+    lines = (tmp_path / "audit.log").read_text().splitlines()
+    assert [json.loads(each)["number"] for each in lines] == list(range(10))
+    messages = [each.getMessage() for each in caplog.records]
+    assert "cannot rotate the audit log; it continues in the same file" in messages
+    assert len(messages) < 5
+
+
+async def test_only_rotated_files_are_deleted(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    others = [tmp_path / name for name in ("audit-hub.log", "audit-policy.log", "audit-2026.log")]
+    for each in others:
+        each.write_text("")
+    options = AuditLogOptions(path=tmp_path / "audit.log", max_size_bytes=200, max_backups=1)
+    log = AuditLog(options, clock)
+    await write_numbers(log, clock, 20)
+    log.close()
+    assert all(each.exists() for each in others)
+    assert len(list(tmp_path.iterdir())) == len(others) + 2
+
+
 async def test_watch_is_written_when_it_begins_and_when_it_ends(options: ServerOptions) -> None:
     assert options.audit_log is not None
     async with Cluster(options=options) as cluster, http.Client() as client:

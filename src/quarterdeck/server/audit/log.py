@@ -1,6 +1,9 @@
 """The file of the audit log: a line an event, rotated by size, old files deleted."""
 
+import contextlib
+import logging
 import os
+import re
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO
@@ -8,6 +11,10 @@ from typing import BinaryIO
 import msgspec
 
 from quarterdeck.kit.clock import Clock
+
+_log = logging.getLogger(__name__)
+_STAMP_FORMAT = "%Y-%m-%dT%H-%M-%S.%f"
+_STAMP = r"\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}\.\d{6}"
 
 
 class AuditLogOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,11 +41,13 @@ class AuditLog:
         self._options = options
         self._clock = clock
         self._file = self._open()
+        self._rotated_at = options.max_size_bytes
+        """The size at which the file is rotated; larger after a rotation that failed."""
 
     def append(self, event: bytes) -> None:
         """Append an encoded event as a line; it is in the file when this returns."""
         line = event + b"\n"
-        if self._file.tell() + len(line) > self._options.max_size_bytes and self._file.tell():
+        if self._file.tell() + len(line) > self._rotated_at and self._file.tell():
             self._rotate()
         self._file.write(line)
         self._file.flush()
@@ -59,19 +68,45 @@ class AuditLog:
         return os.fdopen(descriptor, "ab")
 
     def _rotate(self) -> None:
+        """Begin a new file; if that fails, events are appended to the present one."""
         path, now = self._options.path, self._clock.now()
-        self._file.close()
-        stamp = now.strftime("%Y-%m-%dT%H-%M-%S.%f")
-        path.rename(path.with_name(f"{path.stem}-{stamp}{path.suffix}"))
+        try:
+            with contextlib.suppress(FileNotFoundError):  # somebody else has moved it
+                path.rename(path.with_name(f"{path.stem}-{now:{_STAMP_FORMAT}}{path.suffix}"))
+            before, self._file = self._file, self._open()
+        except OSError as error:
+            self._rotated_at = self._file.tell() + self._options.max_size_bytes
+            _log.warning(
+                "cannot rotate the audit log; it continues in the same file",
+                extra={"path": str(path), "reason": str(error)},
+            )
+            return
+        self._rotated_at = self._options.max_size_bytes
+        before.close()
         self._delete_old(now)
-        self._file = self._open()
 
     def _delete_old(self, now: datetime) -> None:
-        path, options = self._options.path, self._options
-        rotated = sorted(path.parent.glob(f"{path.stem}-*{path.suffix}"), reverse=True)
+        options = self._options
+        rotated = self._list_rotated()
         doomed = set(rotated[options.max_backups :]) if options.max_backups else set()
         if options.max_age_days:
             oldest = (now - timedelta(days=options.max_age_days)).timestamp()
-            doomed |= {each for each in rotated if each.stat().st_mtime < oldest}
+            doomed |= {each for each in rotated if _read_mtime(each) < oldest}
         for each in doomed:
-            each.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # the next rotation tries again
+                each.unlink(missing_ok=True)
+
+    def _list_rotated(self) -> list[Path]:
+        """List the rotated files, newest first; other files may have names that begin alike."""
+        path = self._options.path
+        name = re.compile(f"{re.escape(path.stem)}-{_STAMP}{re.escape(path.suffix)}")
+        found = [each for each in path.parent.iterdir() if name.fullmatch(each.name)]
+        return sorted(found, reverse=True)
+
+
+def _read_mtime(path: Path) -> float:
+    """Return when a file was written last; infinity if it is gone."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return float("inf")
