@@ -1,8 +1,15 @@
 """Garbage collection, seen by clients."""
 
+import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
+
+from quarterdeck.server.registry.codec import build_encoder
+from quarterdeck.storage import StoreEvent, StoreKey
+from quarterdeck.storage.log import Done
+from quarterdeck.storage.memory import MemoryLog
 
 Object = dict[str, Any]
 
@@ -59,6 +66,45 @@ async def test_dependent_with_another_owner_stays_and_forgets_the_first(world: A
         await cluster.delete("configmaps", "first")
         child = await cluster.the("configmaps", "child")
         assert [each["name"] for each in child["metadata"]["ownerReferences"]] == ["second"]
+
+
+@pytest.mark.parametrize("keeper", [None, "other"], ids=["no owner", "another owner"])
+async def test_dependent_that_is_being_given_another_owner_stays(
+    world: Any, monkeypatch: pytest.MonkeyPatch, keeper: str | None
+) -> None:
+    """A client changes the owners, and the collector plans before that write is committed."""
+    commit, held, is_held = MemoryLog.commit, [], asyncio.Event()
+
+    def hold(log: MemoryLog, events: Sequence[StoreEvent], done: Done) -> None:
+        held.append((log, events, done))
+        is_held.set()
+
+    async with world() as cluster:
+        owner = await cluster.create("configmaps", config("owner"))
+        other = await cluster.create("configmaps", config("other"))
+        child = await cluster.create("configmaps", config("child", owner))
+        store = cluster.cluster.api.core.store
+
+        def give_away(events: Sequence[StoreEvent]) -> None:
+            if any(event.key.name == "owner" and event.after is None for event in events):
+                monkeypatch.setattr(MemoryLog, "commit", hold)
+                owners = config("child", *([other] if keeper else []))["metadata"]
+                value = {**child, "metadata": {**child["metadata"], **owners}}
+                store.put(StoreKey("configmaps", "default", "child"), build_encoder(value))
+
+        stop = store.subscribe(give_away)
+        deletion = asyncio.create_task(cluster.delete("configmaps", "owner"))
+        await is_held.wait()
+        for _ in range(50):
+            await asyncio.sleep(0)  # the plan is decided, the write is not committed yet
+        stop()
+        monkeypatch.setattr(MemoryLog, "commit", commit)
+        for each in held:
+            commit(*each)
+        await deletion
+        left = await cluster.the("configmaps", "child")
+        owners = left["metadata"].get("ownerReferences") or []
+        assert [each["name"] for each in owners] == ([keeper] if keeper else [])
 
 
 async def test_orphaning_lets_dependents_go(world: Any) -> None:

@@ -9,7 +9,7 @@ dependents are gone; with the policy Orphan all dependents lose their owner refe
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from quarterdeck.server.lifecycle.engine.actions import Action, Delete, Record, Update
+from quarterdeck.server.lifecycle.engine.actions import Action, Delete, Policy, Record, Update
 from quarterdeck.server.lifecycle.engine.index import Index, is_linked
 from quarterdeck.server.lifecycle.engine.objects import update
 from quarterdeck.server.lifecycle.engine.view import View
@@ -167,12 +167,15 @@ def _plan_dependent(view: View, key: StoreKey, object_meta: ObjectMeta) -> Itera
             for each in view.index.list_owned(object_meta.uid)
         ):
             yield from _plan_unblock(view, key)
-        yield Delete(key=key, uid=object_meta.uid, policy="Foreground")
+        yield _delete(view, key, object_meta, "Foreground")
         return
     # keeps a policy that was requested by a finalizer
-    yield Delete(
-        key=key, uid=object_meta.uid, policy=None if _is_held(object_meta) else "Background"
-    )
+    yield _delete(view, key, object_meta, None if _is_held(object_meta) else "Background")
+
+
+def _delete(view: View, key: StoreKey, object_meta: ObjectMeta, policy: Policy | None) -> Delete:
+    """Delete an object as it was read: a client may have just given it another owner, or none."""
+    return Delete(key=key, uid=object_meta.uid, policy=policy, revision=view.get_revision(key))
 
 
 def _classify_owners(view: View, key: StoreKey, references: Iterable[OwnerReference]) -> _Owners:

@@ -7,6 +7,9 @@ import msgspec
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreKey
 
+Policy = Literal["Background", "Foreground", "Orphan"]
+"""What happens to the dependents of a deleted object."""
+
 
 class Create(msgspec.Struct, frozen=True):
     """Create an object; its namespace, and its name or `generateName`, are in the metadata.
@@ -44,8 +47,10 @@ class Delete(msgspec.Struct, frozen=True, kw_only=True):
 
     key: StoreKey
     uid: str
-    policy: Literal["Background", "Foreground", "Orphan"] | None = "Background"
+    policy: Policy | None = "Background"
     grace_s: int | None = None
+    revision: int | None = None
+    """The revision it was read at, if it may be deleted in that state only."""
 
 
 class Remove(msgspec.Struct, frozen=True, kw_only=True):

@@ -150,6 +150,11 @@ class View:
         entry = self._source.get(key)
         return 0 if entry is None else len(entry.value)
 
+    def get_revision(self, key: StoreKey) -> int:
+        """Return the revision of an object; 0 if it does not exist."""
+        entry = self._source.get(key)
+        return 0 if entry is None else entry.revision
+
     def serves(self, api_version: str, kind: str) -> ServedResource | None:
         """Find the resource that serves a kind; None for an unknown kind."""
         return self._serves(api_version, kind)

@@ -173,11 +173,17 @@ class Writer:
         return old, keeper.apply(old, config, manager=manager, force=True, now=now)
 
     async def delete(self, action: Delete) -> Ticket | None:
-        """Delete an object, or mark it as deleted; None if nothing is written."""
+        """Delete an object, or mark it as deleted; None if nothing is written.
+
+        Raises:
+            StaleObject: if the object may be deleted only as the plan read it, and has changed.
+        """
         store = self._core.store
         entry = store.get_pending(action.key)
         if entry is None:
             return None
+        if action.revision is not None and entry.revision != action.revision:
+            raise StaleObject(str(action.key))
         value = await self._decode(entry)
         resource = self._find_resource_of(value) or self._find_resource(action.key.resource)
         if resource is None or value["metadata"].get("uid") != action.uid:
