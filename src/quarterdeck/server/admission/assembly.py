@@ -42,11 +42,12 @@ MUTATING_WEBHOOK = "MutatingAdmissionWebhook"
 VALIDATING_WEBHOOK = "ValidatingAdmissionWebhook"
 MUTATING_POLICY = "MutatingAdmissionPolicy"
 VALIDATING_POLICY = "ValidatingAdmissionPolicy"
+NAMESPACE_LIFECYCLE = "NamespaceLifecycle"
 RESOURCE_QUOTA = "ResourceQuota"
 SERVICE_ACCOUNT = "ServiceAccount"
 
 _FACTORIES: Mapping[str, Callable[[Store, random.Random], Plugin]] = {
-    "NamespaceLifecycle": lambda store, rng: NamespaceLifecycle(store),
+    NAMESPACE_LIFECYCLE: lambda store, rng: NamespaceLifecycle(store),
     "NamespaceExists": lambda store, rng: NamespaceExists(store),
     "LimitPodHardAntiAffinityTopology": lambda store, rng: LimitPodHardAntiAffinityTopology(),
     "AlwaysPullImages": lambda store, rng: AlwaysPullImages(),

@@ -43,6 +43,8 @@ class AdmissionAttributes(msgspec.Struct, kw_only=True, eq=False):
     options: msgspec.Struct | None = None
     """The options of the request, such as CreateOptions or DeleteOptions, if any."""
     is_dry_run: bool = False
+    has_waited: bool = False
+    """Whether other writes could happen since `admit` began, because something was awaited."""
     warnings: list[str] = []
     audit_annotations: dict[str, str] = {}
     """Annotations that plugins add to the audit event of the request."""

@@ -44,10 +44,13 @@ class Admission:
         plugins: Sequence[Plugin],
         async_plugins: Sequence[AsyncPlugin] = (),
         last_plugins: Sequence[LastPlugin] = (),
+        rechecks: Sequence[LastPlugin] = (),
     ) -> None:
+        """`rechecks` are called before `last_plugins`, for writes that waited for something."""
         self._plugins = tuple(plugins)
         self._async_plugins = tuple(async_plugins)
         self._last_plugins = tuple(last_plugins)
+        self._rechecks = tuple(rechecks)
         self._calls: dict[GVR, _Calls] = {}
 
     @property
@@ -130,6 +133,9 @@ class Admission:
 
         They come last because a refusal after them would charge a quota for a write that failed.
         """
+        if attributes.has_waited:
+            for plugin in self._rechecks:
+                plugin.validate(attributes)
         for plugin in self._last_plugins:
             plugin.validate(attributes)
 

@@ -10,6 +10,7 @@ from quarterdeck.kit.metrics import Registry as MetricsRegistry
 from quarterdeck.server.admission.assembly import (
     MUTATING_POLICY,
     MUTATING_WEBHOOK,
+    NAMESPACE_LIFECYCLE,
     RESOURCE_QUOTA,
     SERVICE_ACCOUNT,
     VALIDATING_POLICY,
@@ -22,6 +23,7 @@ from quarterdeck.server.admission.computation import Computations, Threads
 from quarterdeck.server.admission.metrics import AdmissionMetrics
 from quarterdeck.server.admission.plugin import Plugin
 from quarterdeck.server.admission.plugins.certificate_requests import CertificateRequests
+from quarterdeck.server.admission.plugins.namespace_lifecycle import NamespaceRecheck
 from quarterdeck.server.admission.plugins.owner_references_permission_enforcement import (
     NAME as OWNER_PERMISSIONS,
 )
@@ -109,6 +111,7 @@ class AdmissionParts:
             VALIDATING_POLICY: self._validating,
         }
         quotas = (ResourceQuota(store, inputs.track_quota),) if RESOURCE_QUOTA in chosen else ()
+        rechecks = (NamespaceRecheck(store),) if NAMESPACE_LIFECYCLE in chosen else ()
         return Admission(
             (
                 *build_plugins(chosen, store, inputs.rng),
@@ -123,6 +126,7 @@ class AdmissionParts:
                 mutating=MUTATING_WEBHOOK in chosen, validating=VALIDATING_WEBHOOK in chosen
             ),
             quotas,
+            rechecks,
         )
 
     def start(self) -> None:

@@ -38,7 +38,7 @@ class ScopedPlugin(Protocol):
 
 
 class LastPlugin(Protocol):
-    """A plugin that counts stored objects: nothing may run between its check and the write."""
+    """A plugin that checks what other writes change: nothing may run between it and the write."""
 
     def admit(self, attributes: AdmissionAttributes) -> None:
         """As `Plugin.admit`, without waiting."""

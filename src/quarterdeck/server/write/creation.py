@@ -84,6 +84,7 @@ async def create(
     attributes = build_attributes(call, "create", write_options, value=value)
     if (pending := core.admission.admit_all(attributes)) is not None:
         await pending
+        attributes.has_waited = True
     value = attributes.value or value
     metadata = value["metadata"]
     _fill_metadata(core, strategy, metadata, context)
@@ -120,9 +121,15 @@ async def _store_new(
         validate = functools.partial(_validate_new, call, value)
         if not validate_inline(core, size, context, validate):
             await validate_in_thread(core, context, validate)
+            attributes.has_waited = True
         attributes.name = metadata["name"]
         if (pending := core.admission.validate_all(attributes)) is not None:
             await pending
+            attributes.has_waited = True
+        converted = None
+        if call.resource.converter is not None and not attributes.is_dry_run:
+            converted = await core.conversions.convert_to_stored(call.resource, value)
+            attributes.has_waited = True
         core.admission.charge(attributes)
         key = StoreKey(call.resource.stored_name, call.path.namespace, metadata["name"])
         if attributes.is_dry_run:
@@ -131,9 +138,6 @@ async def _store_new(
             continue
         if has_version:
             raise ApiError("resourceVersion should not be set on objects to be created", code=500)
-        converted = None
-        if call.resource.converter is not None:
-            converted = await core.conversions.convert_to_stored(call.resource, value)
         try:
             encode = build_bounded_encoder(core, call, value, converted)
             ticket = core.store.put(key, encode, expected=0)

@@ -1,6 +1,12 @@
 """Namespaces: what they begin with, and how they end."""
 
+import json
 from typing import Any
+
+import pytest
+from webhook_server import webhook_server
+
+from quarterdeck.kit import http
 
 NAMESPACE = {"metadata": {"name": "team"}}
 
@@ -86,3 +92,37 @@ async def test_workloads_of_a_namespace_do_not_fight_its_end(
         await cluster.delete("namespaces", "team")
         assert await cluster.get("namespaces", "team") is None
         assert cluster.lifecycle.engine.statistics()["failing"] == 0
+
+
+@pytest.mark.parametrize("kind", ["Mutating", "Validating"])
+async def test_object_is_refused_whose_namespace_ends_while_a_webhook_thinks(
+    world: Any, kind: str
+) -> None:
+    async with world() as cluster:
+
+        async def end_namespace(request: http.Request) -> http.Response:
+            review = json.loads(await request.read(1024 * 1024))
+            await cluster.delete("namespaces", "team")
+            assert await cluster.get("namespaces", "team") is None
+            response = {"uid": review["request"]["uid"], "allowed": True}
+            answer = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
+            return http.Response(200, [], json.dumps({**answer, "response": response}).encode())
+
+        async with webhook_server(end_namespace) as hook:
+            await cluster.create("namespaces", NAMESPACE)
+            rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"]}
+            webhook = {
+                "name": "slow.example.com",
+                "clientConfig": {"url": f"{hook.url}/", "caBundle": hook.ca_bundle},
+                "rules": [{**rule, "resources": ["secrets"]}],
+                "sideEffects": "None",
+                "admissionReviewVersions": ["v1"],
+            }
+            path = f"/apis/admissionregistration.k8s.io/v1/{kind.lower()}webhookconfigurations"
+            body = {"metadata": {"name": "slow"}, "webhooks": [webhook]}
+            assert (await cluster.send("POST", path, body))[0] == 201
+            secrets = cluster.path("secrets", "", "team")
+            status, answer = await cluster.send("POST", secrets, {"metadata": {"name": "late"}})
+            assert (status, answer["message"]) == (404, 'namespaces "team" not found')
+        _, left = await cluster.send("GET", "/api/v1/secrets")
+        assert left["items"] == []

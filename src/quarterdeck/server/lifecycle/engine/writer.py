@@ -71,6 +71,7 @@ class Writer:
         if admission.has_async_plugins:
             await admission.admit_async(attributes)
             await admission.validate_async(attributes)
+            attributes.has_waited = True
         await admission.validate(attributes)
         admission.charge(attributes)
         assert attributes.value is not None  # a creation always has one
