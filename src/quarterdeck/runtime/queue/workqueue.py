@@ -26,6 +26,8 @@ LOW_PRIORITY = -100
 """For objects of an initial list and for resyncs: live changes go first."""
 
 _KEPT_CAUSES = 4
+_SPARE_DELAYS = 64
+"""Outdated deadlines that are always kept: removing them one by one would take longer."""
 _READY, _HELD, _DELAYED = State.READY, State.HELD, State.DELAYED
 """Looked up once: a look-up in an enum takes as long as three calls."""
 
@@ -207,6 +209,17 @@ class WorkQueue(Generic[K]):
         item.ready_at = ready_at
         self._sequence += 1
         heapq.heappush(self._delayed, (ready_at, self._sequence, item))
+        if len(self._delayed) > 2 * len(self._items) + _SPARE_DELAYS:
+            self._drop_outdated()
+
+    def _drop_outdated(self) -> None:
+        """Remove the deadlines of keys that became due earlier, as by an event.
+
+        They would be removed when they expire. Until then, a key that is requeued for an hour
+        after each of its events would leave one for every event.
+        """
+        self._delayed = [each for each in self._delayed if self._is_current(each[0], each[2])]
+        heapq.heapify(self._delayed)
 
     def _is_current(self, ready_at: float, item: Item[K]) -> bool:
         return (

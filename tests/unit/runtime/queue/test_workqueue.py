@@ -1,6 +1,7 @@
 """The workqueue against a model: invariants I1-I11 on virtual time, priorities, fairness."""
 
 import asyncio
+import weakref
 from collections import Counter
 
 import pytest
@@ -420,3 +421,53 @@ async def test_key_that_was_added_while_it_was_processed_wakes_another_worker() 
     taken = other.result()
     assert taken is not None
     assert taken.key == 1
+
+
+class Tracked:
+    """A key by name that shows whether the queue still holds it."""
+
+    def __init__(self, name: str, made: "list[weakref.ref[Tracked]]") -> None:
+        self.name = name
+        made.append(weakref.ref(self))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tracked) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+def count_held(made: "list[weakref.ref[Tracked]]") -> int:
+    return sum(each() is not None for each in made)
+
+
+def test_a_key_that_is_requeued_for_long_after_each_event_takes_bounded_memory() -> None:
+    queue: WorkQueue[Tracked] = WorkQueue(Stepped())
+    made: list[weakref.ref[Tracked]] = []
+    for _ in range(2000):
+        queue.add(Tracked("a", made), after_s=3600)
+        queue.add(Tracked("a", made))  # an event
+        item = queue.pop()
+        assert item is not None
+        queue.done(item.key)
+        del item
+    assert count_held(made) < 200
+    queue.add(Tracked("b", made), after_s=10)
+    queue.add(Tracked("c", made), after_s=5)
+    assert queue.next_delay_s() == 5
+
+
+def test_deadlines_survive_the_removal_of_outdated_ones() -> None:
+    clock = Stepped()
+    queue: WorkQueue[int] = WorkQueue(clock)
+    for key in range(300):
+        queue.add(key, after_s=1000 - key)
+    for _ in range(2000):
+        queue.add(-1, after_s=3600)
+        queue.add(-1)
+        assert queue.pop() is not None
+        queue.done(-1)
+    clock.elapsed = 2000.0
+    found = [item.key for _ in range(300) if (item := queue.pop()) is not None]
+    assert found == list(range(299, -1, -1))
+    assert queue.pop() is None
