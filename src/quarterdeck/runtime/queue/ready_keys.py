@@ -90,6 +90,9 @@ class _Rank(Generic[K]):
             if item.slot is slot:
                 item.slot = None
                 self.size -= 1
+                by_age = self.by_age  # without this it would grow until the queue is empty
+                while by_age and by_age[0].item.slot is not by_age[0]:
+                    by_age.popleft()
                 return item
         return None
 

@@ -471,3 +471,22 @@ def test_deadlines_survive_the_removal_of_outdated_ones() -> None:
     found = [item.key for _ in range(300) if (item := queue.pop()) is not None]
     assert found == list(range(299, -1, -1))
     assert queue.pop() is None
+
+
+@pytest.mark.parametrize("is_fair", [True, False])
+def test_a_queue_that_never_empties_takes_bounded_memory(*, is_fair: bool) -> None:
+    queue: WorkQueue[Tracked] = WorkQueue(
+        Stepped(), tenant=(lambda key: key.name[-1]) if is_fair else None
+    )
+    made: list[weakref.ref[Tracked]] = []
+    for number in range(20):
+        queue.add(Tracked(str(number), made))
+    queue.add(Tracked("low", made), priority=LOW_PRIORITY)
+    for number in range(20, 3000):
+        queue.add(Tracked(str(number), made))
+        item = queue.pop()
+        assert item is not None
+        queue.done(item.key)
+        del item
+    assert len(queue) == 21
+    assert count_held(made) < 50
