@@ -9,6 +9,7 @@ from quarterdeck.apis.coordination import Lease, LeaseSpec
 from quarterdeck.client.errors import ClientError
 from quarterdeck.client.interfaces import Reader, Writer
 from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.deadline import run_within
 from quarterdeck.meta.objects import ObjectMeta, decode, encode, replace, with_metadata
 from quarterdeck.runtime.leaderelection.state import (
     ElectionState,
@@ -96,7 +97,8 @@ class LeaderElector:
             LostLeadership: when no renewal succeeded within the deadline.
         """
         while True:
-            await self._clock.sleep(self._timing.retry_period_s)
+            left_s = self._state.valid_until - self._clock.monotonic()
+            await self._clock.sleep(min(self._timing.retry_period_s, left_s))
             if not await self._try_acquire_or_renew() and not self.is_leader:
                 self._state.resign()
                 self._notify(is_leading=False)
@@ -126,9 +128,9 @@ class LeaderElector:
     async def _try_acquire_or_renew(self) -> bool:
         """One attempt to acquire or renew; errors of the API server or the network return False."""
         asked_at = self._clock.monotonic()
+        limit_s = self._state.compute_time_limit_s(asked_at)
         try:
-            async with asyncio.timeout(max(1.0, self._timing.renew_deadline_s / 2)):
-                is_leading = await self._attempt(asked_at)
+            is_leading = await run_within(self._clock, limit_s, self._attempt(asked_at))
         except (ApiError, ClientError, OSError, TimeoutError) as error:
             self._lease = None  # our copy may be stale: read the lease before the next write
             self._record_failure(error)

@@ -40,6 +40,20 @@ class ElectionState:
         self._renewed_at = float("-inf")
         self._is_leading = False
 
+    @property
+    def valid_until(self) -> float:
+        """When we must stop leading unless the lease is renewed before."""
+        return self._renewed_at + self.timing.renew_deadline_s
+
+    def compute_time_limit_s(self, now: float) -> float:
+        """How long an attempt may take. A leader's ends well before others may take over."""
+        timing = self.timing
+        limit_s = max(1.0, timing.renew_deadline_s / 2)
+        if not self._is_leading:
+            return limit_s
+        spare_s = (timing.lease_duration_s - timing.renew_deadline_s) / 2
+        return min(limit_s, max(0.0, self.valid_until - now) + spare_s)
+
     def observe(self, record: LeaderElectionRecord, now: float) -> None:
         """Note a record that was read; only a change restarts the waiting time."""
         if record != self._seen:
@@ -68,7 +82,7 @@ class ElectionState:
 
     def is_leading(self, now: float) -> bool:
         """Whether we may act as leader now."""
-        return self._is_leading and now < self._renewed_at + self.timing.renew_deadline_s
+        return self._is_leading and now < self.valid_until
 
     def resign(self) -> None:
         """Stop leading."""

@@ -1,0 +1,122 @@
+"""The elector on virtual time, with an API server that is slow, unreachable or loses answers."""
+
+import itertools
+import random
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from quarterdeck.apis.coordination import Lease
+from quarterdeck.client.errors import ConnectionFailed
+from quarterdeck.kit.clock import VirtualClock
+from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.meta.objects import decode
+from quarterdeck.runtime.leaderelection.elector import LeaderElector, LostLeadership
+from quarterdeck.runtime.leaderelection.timing import LeaseTiming
+from quarterdeck.runtime.observability.logging import get_logger
+from quarterdeck.wire.status import NotFound
+
+NEVER = float("inf")
+
+
+class Leases:
+    """An API server with one lease."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self.clock = clock
+        self.document: dict[str, Any] | None = None
+        self.failures: deque[float] = deque()
+        """Seconds after which the next requests fail."""
+        self.is_answering = True
+
+    async def get(self, path: object, options: object = None) -> bytes:
+        await self._fail_if_due()
+        if self.document is None:
+            raise NotFound.of("leases", "lock")
+        return await self._answer()
+
+    async def create(self, path: object, body: bytes, options: object = None) -> bytes:
+        return await self.update(path, body)
+
+    async def update(self, path: object, body: bytes, options: object = None) -> bytes:
+        await self._fail_if_due()
+        self.document = msgspec.json.decode(body)
+        return await self._answer()
+
+    async def _fail_if_due(self) -> None:
+        if self.failures:
+            await self.clock.sleep(self.failures.popleft())
+            raise ConnectionFailed("connection refused")
+
+    async def _answer(self) -> bytes:
+        if not self.is_answering:
+            await self.clock.sleep(NEVER)
+        return msgspec.json.encode(self.document)
+
+    @property
+    def holder(self) -> str:
+        lease = decode(Lease, msgspec.json.encode(self.document))
+        return lease.spec.holder_identity or ""
+
+
+def make_elector(
+    leases: Any, timing: LeaseTiming | None = None, *, identity: str = "ours"
+) -> LeaderElector:
+    return LeaderElector(
+        leases,
+        name="lock",
+        namespace="default",
+        identity=identity,
+        clock=leases.clock,
+        rng=random.Random(1),
+        log=get_logger("test"),
+        timing=timing or LeaseTiming(),
+    )
+
+
+TIMINGS = [
+    pytest.param(LeaseTiming(), id="default"),
+    pytest.param(LeaseTiming(15.0, 14.0, 10.0), id="long retry period"),
+    pytest.param(LeaseTiming(4.0, 3.5, 1.0), id="short"),
+]
+
+
+@pytest.mark.parametrize("timing", TIMINGS)
+async def test_a_leader_that_cannot_renew_ends_before_others_may_take_over(
+    timing: LeaseTiming,
+) -> None:
+    delays: Sequence[float] = (0.0, 0.99, NEVER)
+    for pattern in itertools.product(delays, repeat=4):
+        clock = VirtualClock()
+        leases = Leases(clock)
+        elector = make_elector(leases, timing)
+        await elector.acquire()
+        leases.failures.extend([*pattern, *[NEVER] * 100])
+        async with Supervisor() as tasks:
+            renewing = tasks.spawn(_expect_loss(elector), name="renew")
+            await clock.advance(timing.renew_deadline_s - 0.01)
+            assert elector.is_leader
+            assert not renewing.done()
+            await clock.advance(timing.lease_duration_s - timing.renew_deadline_s)
+            assert renewing.done(), f"still renewing after failures that took {pattern} s"
+
+
+async def _expect_loss(elector: LeaderElector) -> None:
+    with pytest.raises(LostLeadership):
+        await elector.renew()
+
+
+async def test_a_leader_survives_failures_that_end_before_its_deadline() -> None:
+    clock = VirtualClock()
+    leases = Leases(clock)
+    elector = make_elector(leases)
+    await elector.acquire()
+    leases.failures.extend([NEVER, 0.5])  # the second attempt ends 9.5 s after the last renewal
+    async with Supervisor() as tasks:
+        renewing = tasks.spawn(elector.renew(), name="renew")
+        await clock.advance(60)
+        assert elector.is_leader
+        assert not renewing.done()
