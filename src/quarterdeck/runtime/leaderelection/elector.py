@@ -1,6 +1,5 @@
 """Takes part in a leader election: performs the decisions of `state` on a Lease."""
 
-import asyncio
 import random
 from collections.abc import Callable
 from typing import Protocol
@@ -71,6 +70,8 @@ class LeaderElector:
         self._on_slow_path = on_slow_path
         self._release_on_exit = release_on_exit
         self._lease: Lease | None = None
+        self._may_hold = False
+        """Whether the lease may name us: set before the write, whose answer may be lost."""
         self._problem = ""
 
     @property
@@ -101,6 +102,7 @@ class LeaderElector:
             await self._clock.sleep(min(self._timing.retry_period_s, left_s))
             if not await self._try_acquire_or_renew() and not self.is_leader:
                 self._state.resign()
+                self._may_hold = False  # it expires soon, and the API server may be unreachable
                 self._notify(is_leading=False)
                 raise LostLeadership(
                     f"lease {self._path.namespace}/{self._path.name} was not renewed within "
@@ -109,21 +111,29 @@ class LeaderElector:
 
     async def release(self) -> None:
         """Free the lease, so that a successor need not wait for it to lapse."""
-        if self._lease is None or not self._release_on_exit:
+        if not self._may_hold or not self._release_on_exit:
             return
         self._state.resign()
+        self._may_hold = False
+        limit_s = self._timing.renew_deadline_s
+        try:
+            await run_within(self._clock, limit_s, self._free())
+        except TimeoutError:
+            self._log.debug("cannot release the lease", reason=f"no answer within {limit_s:g} s")
+        self._notify(is_leading=False)
+
+    async def _free(self) -> None:
+        """Clear the holder of the lease, unless another candidate holds it."""
         for _ in range(3):
             try:
-                async with asyncio.timeout(self._timing.renew_deadline_s):
-                    lease = await self._read()
-                    record = self._state.build_release(parse_record(lease), self._clock.now())
-                    if record is not None:
-                        await self._write(lease, record)
-                        self._log.info("released the lease")
-                    break
-            except (ApiError, ClientError, OSError, TimeoutError) as error:
+                lease = await self._read()
+                record = self._state.build_release(parse_record(lease), self._clock.now())
+                if record is not None:
+                    await self._write(lease, record)
+                    self._log.info("released the lease")
+                return
+            except (ApiError, ClientError, OSError) as error:
                 self._log.debug("cannot release the lease", reason=str(error))
-        self._notify(is_leading=False)
 
     async def _try_acquire_or_renew(self) -> bool:
         """One attempt to acquire or renew; errors of the API server or the network return False."""
@@ -174,7 +184,9 @@ class LeaderElector:
         )
         if record is None:
             elector.resign()
+            self._may_hold = False
             return False
+        self._may_hold = True
         self._lease = await self._write(lease, record)
         elector.record_write(record, asked_at)
         return True

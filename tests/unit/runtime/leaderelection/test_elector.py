@@ -120,3 +120,61 @@ async def test_a_leader_survives_failures_that_end_before_its_deadline() -> None
         await clock.advance(60)
         assert elector.is_leader
         assert not renewing.done()
+
+
+async def test_a_lease_is_released_although_the_last_renewal_failed() -> None:
+    clock = VirtualClock()
+    leases = Leases(clock)
+    elector = make_elector(leases)
+    await elector.acquire()
+    leases.failures.append(0.0)
+    async with Supervisor() as tasks:
+        tasks.spawn(elector.renew(), name="renew")
+        await clock.advance(2.5)
+        assert not leases.failures
+    assert elector.is_leader
+    await elector.release()
+    assert leases.holder == ""
+    assert not elector.is_leader
+
+
+async def test_a_lease_is_released_although_the_answer_that_granted_it_was_lost() -> None:
+    clock = VirtualClock()
+    leases = Leases(clock)
+    elector = make_elector(leases)
+    leases.is_answering = False
+    async with Supervisor() as tasks:
+        tasks.spawn(elector.acquire(), name="acquire")
+        await clock.advance(1)
+    assert leases.holder == "ours"
+    leases.is_answering = True
+    await elector.release()
+    assert leases.holder == ""
+
+
+async def test_a_release_takes_no_longer_than_a_renewal_may() -> None:
+    clock = VirtualClock()
+    leases = Leases(clock)
+    elector = make_elector(leases)
+    await elector.acquire()
+    leases.failures.extend([NEVER] * 10)
+    async with Supervisor() as tasks:
+        releasing = tasks.spawn(elector.release(), name="release")
+        await clock.advance(9.9)
+        assert not releasing.done()
+        await clock.advance(0.1)
+        assert releasing.done()
+
+
+async def test_a_candidate_that_never_led_releases_nothing() -> None:
+    clock = VirtualClock()
+    leases = Leases(clock)
+    await make_elector(leases).acquire()
+    follower = make_elector(leases, identity="theirs")
+    async with Supervisor() as tasks:
+        tasks.spawn(follower.acquire(), name="acquire")
+        await clock.advance(1)
+    leases.failures.append(0.0)
+    await follower.release()
+    assert leases.failures, "no request was sent"
+    assert leases.holder == "ours"
