@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
+from quarterdeck.apis.coordination import Lease
 from quarterdeck.apis.core import ConfigMap, Namespace
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.client import Client, InterceptingApi, load_config
 from quarterdeck.client.intercept import Call, Intercept
 from quarterdeck.kit import http, json
+from quarterdeck.kit.clock import settle
+from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.meta.objects import ObjectMeta, replace
 from quarterdeck.runtime import (
     BindAddress,
@@ -181,6 +184,66 @@ async def test_reconciles_under_way_finish_before_the_end() -> None:
             await source(client, "a", "x")
             await started.wait()
         assert finished.is_set()
+
+
+async def test_the_lease_is_renewed_until_cancelled_work_has_ended() -> None:
+    ending, may_end = asyncio.Event(), asyncio.Event()
+
+    async def clean_up() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ending.set()
+            await may_end.wait()
+
+    async with clients() as [client], Supervisor() as tasks:
+        clock = VirtualClock()
+        election = LeaderElection("x", "default", timing=ENDLESS)
+        manager = Manager(client, election=election, clock=clock)
+        manager.add_runnable("clean-up", clean_up)
+
+        async def read_renewal() -> str | None:
+            return (await client.get(Lease, "x", "default")).spec.renew_time
+
+        async def is_renewed() -> bool:
+            await clock.advance(ENDLESS.retry_period_s)
+            return await read_renewal() != before
+
+        async def run_until_elected() -> None:
+            async with manager.running():
+                await manager.wait_elected()
+
+        running = tasks.spawn(run_until_elected(), name="manager")
+        await ending.wait()
+        before = await read_renewal()
+        await eventually(is_renewed)
+        may_end.set()
+        await running
+        assert not (await client.get(Lease, "x", "default")).spec.holder_identity
+
+
+async def test_a_stop_that_is_cancelled_halfway_ends_the_election() -> None:
+    started = asyncio.Event()
+
+    async def endless(config: ConfigMap, ctx: Context[ConfigMap]) -> None:
+        started.set()
+        await asyncio.Event().wait()
+
+    async with clients() as [client], Supervisor() as tasks:
+        clock = VirtualClock()
+        manager = Manager(client, election=LeaderElection("x", "default"), clock=clock)
+        manager.add(Controller(reconcile=endless, for_=ConfigMap))
+        running = tasks.spawn(manager.run(), name="manager")
+        await source(client, "a", "x")
+        await started.wait()
+        manager.stop()
+        await settle()  # the grace period has begun
+        running.cancel()
+        await asyncio.wait({running})
+        await clock.advance(10.0)
+        lease = await client.get(Lease, "x", "default")
+        assert not lease.spec.holder_identity
+        assert clock.next_deadline is None, "no renewal is planned"
 
 
 async def test_a_failing_runnable_ends_the_manager() -> None:

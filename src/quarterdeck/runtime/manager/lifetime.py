@@ -54,3 +54,9 @@ async def cancel_on_failure(*watched: "Supervisor | asyncio.Future[None]") -> As
             owner.uncancel()
     if failure:
         raise failure[0]
+
+
+async def cancel_task(task: "asyncio.Future[None]") -> None:
+    """Cancel a task and wait until it has ended; a failure of it is not raised."""
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

@@ -30,7 +30,7 @@ from quarterdeck.runtime.informer.informer import CacheScope
 from quarterdeck.runtime.informer.watch_settings import WatchSettings
 from quarterdeck.runtime.leaderelection.timing import LeaseTiming
 from quarterdeck.runtime.manager import summary
-from quarterdeck.runtime.manager.lifetime import cancel_on_failure, stop_on_signals
+from quarterdeck.runtime.manager.lifetime import cancel_on_failure, cancel_task, stop_on_signals
 from quarterdeck.runtime.manager.runner_group import Runnable, RunnerGroup
 from quarterdeck.runtime.observability import tracing
 from quarterdeck.runtime.observability.logging import Logger, get_logger
@@ -218,9 +218,11 @@ class Manager:
             if self._watchdog is not None:
                 caches.spawn(self._watchdog.run(), name="loop-watchdog")
             others = await stack.enter_async_context(Supervisor("others"))
-            working = await stack.enter_async_context(Supervisor("working"))
-            self._runners.start_runnables(others, needs_leader_election=False)
+            working = Supervisor("working")
             lead = asyncio.ensure_future(self._run_leading(working))
+            stack.push_async_callback(cancel_task, lead)  # after all that needs the lease
+            await stack.enter_async_context(working)
+            self._runners.start_runnables(others, needs_leader_election=False)
             try:
                 async with cancel_on_failure(caches, others, working, lead):
                     await self._wait_caches()
@@ -232,8 +234,6 @@ class Manager:
                 # without a lease there is none to lose
                 lost = lead if self._election is not None else None
                 await self._runners.drain(self._graceful_shutdown_timeout_s, lost)
-                lead.cancel()
-                await asyncio.gather(lead, return_exceptions=True)
 
     async def _wait_caches(self) -> None:
         """Wait for the first state of every cache; log which caches are late."""
