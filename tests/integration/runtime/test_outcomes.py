@@ -1,6 +1,7 @@
 """How a reconcile ends when its status cannot be written, when others interfere, or when asked."""
 
 import asyncio
+import itertools
 from typing import Any
 
 import pytest
@@ -175,6 +176,61 @@ async def test_on_error_adds_conditions_and_may_itself_fail() -> None:
         assert reason(widget, "Blocked") == "Waiting"
         widget = await at.becomes(lambda w: reason(w) == "Busy", "b")
         assert reason(widget, "Blocked") == ""
+
+
+async def test_a_clean_up_that_fails_is_tried_again_after_growing_delays() -> None:
+    called: list[float] = []
+    clock = VirtualClock()
+
+    async def forget(key: Key) -> None:
+        called.append(clock.monotonic())
+        if len(called) <= 5:
+            raise OSError("the file is busy")
+
+    async def is_forgotten() -> bool:
+        await clock.advance(0.005)
+        return len(called) > 5
+
+    async with world() as at:
+        controller = Controller(reconcile=count_size, for_=Widget, on_deleted=forget)
+        manager = at.manager(controller, clock=clock)
+        async with manager.running():
+            await at.create(size=1)
+            await at.becomes(lambda w: w.status.seen == 1)
+            await at.client.delete(Widget, "a", "default")
+            await eventually(lambda: called)
+            await eventually(is_forgotten)
+            delays = [round(b - a, 3) for a, b in itertools.pairwise(called)]
+            assert delays == [0.005, 0.01, 0.02, 0.04, 0.08]
+            assert manager.next_work_s() is None
+
+
+async def test_a_new_object_waits_until_the_state_of_its_predecessor_is_dropped() -> None:
+    steps: list[str] = []
+    may_forget = asyncio.Event()
+
+    async def reconcile(widget: Widget, ctx: Context[Widget]) -> None:
+        steps.append(f"size {widget.spec.size}")
+        ctx.status.set(seen=widget.spec.size)
+
+    async def forget(key: Key) -> None:
+        if len(steps) < 3:
+            steps.append("failed")
+            await may_forget.wait()
+            raise OSError("the file is busy")
+        steps.append("forgotten")
+
+    async with world() as at:
+        controller = Controller(reconcile=reconcile, for_=Widget, on_deleted=forget)
+        async with at.manager(controller).running():
+            await at.create(size=1)
+            await at.becomes(lambda w: w.status.seen == 1)
+            await at.client.delete(Widget, "a", "default")
+            await eventually(lambda: "failed" in steps)
+            await at.create(size=2)
+            may_forget.set()
+            await at.becomes(lambda w: w.status.seen == 2)
+            assert steps == ["size 1", "failed", "failed", "forgotten", "size 2"]
 
 
 async def test_objects_without_a_need_for_it_get_no_finalizer() -> None:

@@ -98,6 +98,7 @@ async def test_only_owned_objects_are_reconciled_and_gained_ones_when_enqueued()
 async def test_a_reconcile_ends_when_its_object_becomes_another_replicas() -> None:
     began, forgotten = asyncio.Event(), asyncio.Event()
     ended: list[str] = []
+    failures = [OSError("the file is busy")]
 
     async def reconcile(obj: ConfigMap, ctx: Context[ConfigMap]) -> None:
         began.set()
@@ -108,6 +109,8 @@ async def test_a_reconcile_ends_when_its_object_becomes_another_replicas() -> No
 
     async def forget(key: Key) -> None:
         assert key.name == "ours"
+        if failures:
+            raise failures.pop()
         forgotten.set()
 
     names = Names("ours")

@@ -58,7 +58,7 @@ class Controller(msgspec.Struct, Generic[T], frozen=True, kw_only=True, eq=False
     clean up can then be deleted while the controller is not running."""
     on_deleted: Callable[[Key], Awaitable[None]] | None = None
     """Called when an object has been deleted or is another replica's now, to drop state kept in
-    memory for it."""
+    memory for it. If it fails it is called again, before a new object of the name is reconciled."""
     on_error: Callable[[Context[T], Exception], None] | None = None
     """Called before a failure is written to the status, to set further conditions."""
     indexes: Mapping[type[Object], Mapping[str, Callable[[Any], Sequence[str]]]] = {}

@@ -66,6 +66,8 @@ class Runner(Generic[T]):
         wait_list = WaitList(env.informers, self.enqueue, self._log)
         self._schedule = Schedule(self._dispatcher, wait_list, env.clock)
         self._uids: dict[Key, str] = {}
+        self._undropped: set[Key] = set()
+        """Keys whose `on_deleted` failed: it is called again."""
         self._stopping = False
         kind = controller.for_.KIND
         names = (kind.plural, *kind.short_names)
@@ -159,13 +161,13 @@ class Runner(Generic[T]):
             self._report_unreadable(key, error)
             return
         if obj is None:
-            await self._handle_deleted(item)
+            await self._drop_state(item)
             return
         if self._ownership is not None and not self._ownership.owns(key.name):
             await self._leave_to_owner(item)
             return
-        if self.controller.on_deleted is not None:
-            await self._detect_replacement(item, obj)
+        if self.controller.on_deleted is not None and not await self._replace_state(item, obj):
+            return
         await self._reconcile_object(item, obj, limit)
 
     async def _reconcile_object(self, item: QueueItem[Key], obj: T, limit: TimeLimit) -> None:
@@ -226,32 +228,41 @@ class Runner(Generic[T]):
 
     async def _leave_to_owner(self, item: QueueItem[Key]) -> None:
         """Drop the state kept for an object that another replica reconciles."""
-        self._schedule.forget(item.key)
-        if self._uids.pop(item.key, None) is not None:
-            await self._call_on_deleted(item)
+        if item.key in self._uids:
+            await self._drop_state(item)
+        else:
+            self._schedule.forget(item.key)
 
-    async def _handle_deleted(self, item: QueueItem[Key]) -> None:
-        """Drop all state of an object that does not exist."""
-        self._schedule.forget(item.key)
-        self._uids.pop(item.key, None)
-        await self._call_on_deleted(item)
+    async def _replace_state(self, item: QueueItem[Key], obj: T) -> bool:
+        """Drop the state of an object that was replaced by another of its name; False if it failed.
 
-    async def _detect_replacement(self, item: QueueItem[Key], obj: T) -> None:
-        """Call `on_deleted` first for an object that was replaced by another of its name."""
-        known, uid = self._uids.get(item.key), obj.metadata.uid
-        self._uids[item.key] = uid
-        if known is not None and known != uid:
-            self.queue.forget(item.key)
-            await self._call_on_deleted(item)
+        The new object waits until it has succeeded: its predecessor's state is not its own.
+        """
+        key, uid = item.key, obj.metadata.uid
+        is_replaced = self._uids.get(key, uid) != uid or key in self._undropped
+        if is_replaced and not await self._drop_state(item):
+            return False
+        self._uids[key] = uid
+        return True
 
-    async def _call_on_deleted(self, item: QueueItem[Key]) -> None:
-        if self.controller.on_deleted is None:
-            return
-        try:
-            await self.controller.on_deleted(item.key)
-        except Exception as error:
-            self._log.error("on_deleted failed; trying again", error=error, object=str(item.key))
-            self._dispatcher.add(item.key, rate_limited=True, cause="retry")
+    async def _drop_state(self, item: QueueItem[Key]) -> bool:
+        """Drop all state of an object that is gone; `on_deleted` is called until it succeeds."""
+        key = item.key
+        if key not in self._undropped:
+            self._schedule.forget(key)
+        if self.controller.on_deleted is not None:
+            try:
+                await self.controller.on_deleted(key)
+            except Exception as error:
+                self._undropped.add(key)
+                self._log.error("on_deleted failed; trying again", error=error, object=str(key))
+                self._dispatcher.add(key, rate_limited=True, cause="retry")
+                return False
+        if key in self._undropped:
+            self._undropped.remove(key)
+            self._schedule.forget(key)
+        self._uids.pop(key, None)
+        return True
 
     def _count(self, outcome: Outcome, took_s: float) -> None:
         metrics = self._metrics
