@@ -86,6 +86,18 @@ class Supervisor:
                 other.cancel()
 
 
+def convert_cancellation(error: asyncio.CancelledError) -> RuntimeError:
+    """The error of work that awaited a task or future which somebody else cancelled.
+
+    Raises:
+        asyncio.CancelledError: if the current task itself is cancelled.
+    """
+    task = asyncio.current_task()
+    if task is None or task.cancelling():
+        raise error
+    return RuntimeError("a task or future that was awaited has been cancelled")
+
+
 async def fan_out(
     items: Iterable[Item],
     worker: Callable[[Item], Awaitable[Result]],

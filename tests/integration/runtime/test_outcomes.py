@@ -75,6 +75,30 @@ async def test_both_a_failed_reconcile_and_its_failed_status_are_logged(
     assert [each["reason"] for each in failed] == ["ReconcileFailed", "Forbidden"]
 
 
+async def test_a_reconcile_that_awaits_a_cancelled_task_has_failed_and_is_tried_again() -> None:
+    cancelled: list[str] = []
+
+    async def reconcile(widget: Widget, ctx: Context[Widget]) -> None:
+        if not cancelled:
+            cancelled.append(widget.metadata.name)
+            shared = asyncio.ensure_future(asyncio.Event().wait())
+            shared.cancel()
+            await shared
+        ctx.status.set(seen=widget.spec.size)
+
+    controller = Controller(reconcile=reconcile, for_=Widget, workers=1)
+    async with world() as at:
+        manager = at.manager(controller)
+        async with manager.running():
+            await at.create(size=3)
+            await at.becomes(lambda w: w.status.seen == 3)
+            first = manager.journals[0].recent()[-1]
+            assert first.detail == (
+                "ReconcileFailed: RuntimeError: "
+                "a task or future that was awaited has been cancelled"
+            )
+
+
 async def test_an_object_deleted_before_its_status_is_written_is_no_error() -> None:
     controller = Controller(reconcile=count_size, for_=Widget)
     async with world() as at:

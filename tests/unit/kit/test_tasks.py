@@ -5,7 +5,7 @@ import pytest
 
 from quarterdeck.kit.backoff import Backoff
 from quarterdeck.kit.clock import SystemClock, VirtualClock
-from quarterdeck.kit.tasks import Supervisor, fan_out
+from quarterdeck.kit.tasks import Supervisor, convert_cancellation, fan_out
 
 
 async def forever() -> None:
@@ -140,3 +140,25 @@ async def test_join_raises_what_failed() -> None:
             await tasks.join()
             joined = True
     assert not joined
+
+
+async def await_other(other: "asyncio.Task[None]") -> None:
+    try:
+        await other
+    except asyncio.CancelledError as error:
+        raise convert_cancellation(error) from error
+
+
+async def test_the_cancellation_of_an_awaited_task_is_an_error_that_of_our_own_task_is_not() -> (
+    None
+):
+    async with Supervisor("others") as others:
+        awaited, lasting = (others.spawn(forever(), name=name) for name in ("awaited", "lasting"))
+        first = asyncio.ensure_future(await_other(awaited))
+        second = asyncio.ensure_future(await_other(lasting))
+        await asyncio.sleep(0)
+        awaited.cancel()
+        second.cancel()
+        await asyncio.wait({first, second})
+    assert isinstance(first.exception(), RuntimeError)
+    assert second.cancelled()

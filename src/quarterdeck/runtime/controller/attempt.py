@@ -1,11 +1,14 @@
 """One reconcile of one object: the steps within their time limit, then the status.
 
-Every exception becomes an outcome; only cancellation passes.
+Every exception becomes an outcome; only the cancellation of the worker passes. A reconciler that
+awaits a task which others cancelled has failed, and must not end the worker.
 """
 
+import asyncio
 from collections.abc import Coroutine
 from typing import Any, Generic, TypeVar, assert_never
 
+from quarterdeck.kit.tasks import convert_cancellation
 from quarterdeck.kit.time_limit import TimeLimit
 from quarterdeck.meta.objects import Object
 from quarterdeck.runtime.controller.controller import Controller
@@ -69,10 +72,13 @@ class AttemptRunner(Generic[T]):
         outcome: Outcome
         try:
             with limit:
-                if self._finalizers or ctx.obj.is_deleting:
-                    result, is_final = await self._run_steps(ctx)
-                else:
-                    result = await self._controller.reconcile(ctx.obj, ctx)
+                try:
+                    if self._finalizers or ctx.obj.is_deleting:
+                        result, is_final = await self._run_steps(ctx)
+                    else:
+                        result = await self._controller.reconcile(ctx.obj, ctx)
+                except asyncio.CancelledError as error:
+                    raise convert_cancellation(error) from error
                 outcome = classify_result(result)
         except Exception as error:
             outcome = failure = classify_error(error, is_timeout=limit.expired)
