@@ -56,6 +56,7 @@ class Transport:
         self._network = network
         self._http: http.Client | None = None
         self._streams: http.Client | None = None
+        self._is_closed = False
         self._certificate = self._latest = Credentials()
         self._rate_limiter = (
             RateLimiter(config.requests_per_s, config.burst, self.clock)
@@ -71,7 +72,8 @@ class Transport:
         self._observers.append(observer)
 
     async def aclose(self) -> None:
-        """Close every connection."""
+        """Close every connection; requests under way fail, and are not tried again."""
+        self._is_closed = True
         stale = (self._http, self._streams)
         self._http = self._streams = None
         await _close(stale)
@@ -145,7 +147,7 @@ class Transport:
             except ConnectionFailed:
                 outcome = retry.Outcome(code=0, broken=True)
                 wait = retry.compute_retry_delay(outcome, tries=tries, is_read=request.is_read)
-                if wait is None:
+                if wait is None or self._is_closed:
                     raise
                 await self.clock.sleep(wait)
                 continue
@@ -254,6 +256,7 @@ class Transport:
     async def _open_for(self, credentials: Credentials) -> None:
         """Open connections with the certificate of the credentials, unless it is unchanged."""
         self._latest = credentials
+        self._is_closed = False
         self._headers.clear()
         certificate = Credentials(certificate=credentials.certificate, key=credentials.key)
         if self._http is not None and certificate == self._certificate:

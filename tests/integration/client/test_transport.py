@@ -1,5 +1,6 @@
 """Credentials that are refused and renewed, certificates, trust, and answers worth another try."""
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -11,7 +12,7 @@ import pytest
 from quarterdeck.app.certificates import Certificates, ensure
 from quarterdeck.client import Client, ClusterConfig, UntrustedServer
 from quarterdeck.client.config.cluster import PemSource
-from quarterdeck.client.errors import InvalidResponse
+from quarterdeck.client.errors import ConnectionFailed, InvalidResponse
 from quarterdeck.client.interfaces import Exchange
 from quarterdeck.kit import http
 from quarterdeck.wire.path import ResourcePath
@@ -121,6 +122,28 @@ async def test_a_token_that_stays_refused_is_an_error_after_one_renewal(tmp_path
             await client.get_server_version()
     assert len(server.seen) == 1
     assert "secret-one" not in str(caught.value)
+
+
+async def test_closing_the_client_opens_no_new_connection_for_a_read_under_way() -> None:
+    arrived = asyncio.Event()
+
+    async def hold_second(request: http.Request) -> http.Response:
+        if web.statistics().requests_total > 1:
+            arrived.set()
+            await asyncio.Event().wait()
+        return http.Response(200, [("Content-Type", "application/json")], VERSION)
+
+    async with http.Server(hold_second) as web:
+        url = (await web.listen("127.0.0.1", 0)).url
+        client = Client(ClusterConfig(server=url))
+        await client.get_server_version()
+        reading = asyncio.ensure_future(client.get_server_version())
+        await arrived.wait()
+        await client.aclose()
+        with pytest.raises(ConnectionFailed):
+            await reading
+        assert web.statistics().connections_total == 1
+        assert web.statistics().requests_total == 2
 
 
 async def test_a_busy_server_is_asked_again_for_reads() -> None:

@@ -108,7 +108,7 @@ class Client:
             )
         except ConnectionClosed:
             may_retry = is_reused and method in _IDEMPOTENT and stream is None
-            if not may_retry or connection.has_answered:
+            if not may_retry or connection.has_answered or self._is_closed:
                 raise
         self._retries += 1
         connection = await self._acquire_until(pool, total_at, fresh=True)

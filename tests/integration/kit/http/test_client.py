@@ -445,6 +445,26 @@ async def test_closing_the_client_ends_what_is_under_way() -> None:
             await client.request("GET", url)
 
 
+async def test_closing_the_client_sends_nothing_again() -> None:
+    received: list[str] = []
+
+    async def hold_second(request: Request) -> Answer:
+        received.append(request.path)
+        if len(received) > 1:
+            await asyncio.Event().wait()
+        return Response(200, [])
+
+    async with pair(hold_second) as (client, url, server):
+        await (await client.request("GET", f"{url}/first")).read()
+        task = asyncio.ensure_future(client.request("GET", f"{url}/second", read_timeout_s=None))
+        await eventually(lambda: len(received) == 2)
+        await client.aclose()
+        with pytest.raises(http.ConnectionClosed):
+            await task
+        assert received == ["/first", "/second"]
+        assert server.statistics().connections_total == 1
+
+
 async def test_a_failing_request_body_fails_the_request() -> None:
     async def broken() -> AsyncIterator[bytes]:
         yield b"x"
