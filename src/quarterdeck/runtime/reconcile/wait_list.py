@@ -13,6 +13,7 @@ from quarterdeck.runtime.reconcile.result import WaitFor
 
 Enqueue = Callable[[Key, object], object]
 """Takes the key that waited, and the cause to run it again."""
+_Awaited = tuple[type[Object], Key]
 
 
 class WaitList:
@@ -22,11 +23,17 @@ class WaitList:
         self._informers = informers
         self._enqueue = enqueue
         self._log = log
-        self._waits: dict[tuple[type[Object], Key], dict[Key, WaitFor]] = {}
+        self._waits: dict[_Awaited, dict[Key, WaitFor]] = {}
+        self._awaited: dict[Key, _Awaited] = {}
         self._kinds: set[type[Object]] = set()
+
+    def __len__(self) -> int:
+        """How many objects are waited for."""
+        return len(self._waits)
 
     def add(self, key: Key, wait: WaitFor) -> None:
         """Enqueue `key` when its wait ends, at once if its condition is met already."""
+        self.remove(key)
         informer = self._informers.find(wait.kind)
         if informer is None:
             self._log.error(
@@ -38,19 +45,21 @@ class WaitList:
         if wait.until is not None and self._is_met(key, wait, informer.cache.snapshot(wait.key)):
             self._enqueue(key, "condition already met")
             return
-        self._waits.setdefault((wait.kind, wait.key), {})[key] = wait
+        awaited = self._awaited[key] = (wait.kind, wait.key)
+        self._waits.setdefault(awaited, {})[key] = wait
         if wait.kind not in self._kinds:
             self._kinds.add(wait.kind)
             informer.cache.add_handler(self._on_event)
 
     def remove(self, key: Key) -> None:
         """Remove the wait of a key: it runs again, or its object was deleted."""
-        if not self._waits:
+        awaited = self._awaited.pop(key, None)
+        if awaited is None:
             return
-        for target in [t for t, waiting in self._waits.items() if key in waiting]:
-            del self._waits[target][key]
-            if not self._waits[target]:
-                del self._waits[target]
+        waiting = self._waits[awaited]
+        del waiting[key]
+        if not waiting:
+            del self._waits[awaited]
 
     def _on_event(self, event: Event) -> None:
         waiting = self._waits.get((event.kind, event.key))
@@ -59,7 +68,7 @@ class WaitList:
         state = None if event.change is Change.DELETED else event.new
         for key, wait in tuple(waiting.items()):
             if wait.until is None or self._is_met(key, wait, state):
-                del waiting[key]
+                self.remove(key)
                 self._enqueue(key, Cause.of(event, "WaitFor"))
 
     def _is_met(self, key: Key, wait: WaitFor, state: Snapshot | None) -> bool:

@@ -115,6 +115,27 @@ def test_a_wait_that_was_removed_ends_by_nothing() -> None:
     assert world.enqueued == [OTHER]
 
 
+def test_nothing_is_kept_of_a_wait_that_has_ended() -> None:
+    world = World()
+    for key in (OURS, OTHER):
+        world.subject.add(key, WaitFor(Thing, TARGET, until=is_large))
+    assert len(world.subject) == 1
+    world.subject.remove(OTHER)
+    world.write(9)
+    assert world.enqueued == [OURS]
+    assert len(world.subject) == 0
+
+
+def test_a_key_waits_for_one_object_only() -> None:
+    world = World()
+    world.subject.add(OURS, WaitFor(Thing, TARGET))
+    world.subject.add(OURS, WaitFor(Thing, Key("ns", "elsewhere")))
+    world.write(9)
+    assert world.enqueued == []
+    world.subject.remove(OURS)
+    assert len(world.subject) == 0
+
+
 def test_a_condition_that_raises_is_logged_and_does_not_end_the_watch(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
