@@ -58,6 +58,8 @@ class Transport:
         self._streams: http.Client | None = None
         self._is_closed = False
         self._certificate = self._latest = Credentials()
+        self._refreshing = asyncio.Lock()
+        self._refreshes = 0
         self._rate_limiter = (
             RateLimiter(config.requests_per_s, config.burst, self.clock)
             if config.requests_per_s
@@ -171,10 +173,17 @@ class Transport:
             await self.clock.sleep(wait)
 
     async def _refresh_credentials(self, refused: Credentials) -> bool:
-        """Whether there are new credentials; refreshes them unless another request did."""
-        if await self._provider.get_credentials() != refused:
-            return True
-        return await self._provider.refresh()
+        """Whether there are new credentials; requests that are refused together refresh once."""
+        refreshes = self._refreshes
+        async with self._refreshing:
+            if await self._provider.get_credentials() != refused:
+                return True
+            if self._refreshes != refreshes:
+                return False  # another request refreshed them meanwhile, and got the same
+            try:
+                return await self._provider.refresh()
+            finally:
+                self._refreshes += 1
 
     async def _send_once(
         self, request: ApiRequest, credentials: Credentials

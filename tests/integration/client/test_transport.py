@@ -12,9 +12,11 @@ import pytest
 from quarterdeck.app.certificates import Certificates, ensure
 from quarterdeck.client import Client, ClusterConfig, UntrustedServer
 from quarterdeck.client.config.cluster import PemSource
+from quarterdeck.client.credentials import Credentials
 from quarterdeck.client.errors import ConnectionFailed, InvalidResponse
 from quarterdeck.client.interfaces import Exchange
 from quarterdeck.kit import http
+from quarterdeck.testing.poll import eventually
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.status import ServiceUnavailable, Unauthorized
 
@@ -122,6 +124,54 @@ async def test_a_token_that_stays_refused_is_an_error_after_one_renewal(tmp_path
             await client.get_server_version()
     assert len(server.seen) == 1
     assert "secret-one" not in str(caught.value)
+
+
+class Plugin:
+    """A provider that gives the next of some tokens once all requests were refused."""
+
+    def __init__(self, *tokens: str) -> None:
+        self.tokens = list(tokens)
+        self.refused = 0
+        self.refreshes = 0
+
+    def before(self, verb: str, path: ResourcePath) -> Sequence[tuple[str, str]]:
+        return ()
+
+    def after(self, exchange: Exchange) -> None:
+        self.refused += exchange.code == 401
+
+    async def get_credentials(self) -> Credentials:
+        return Credentials(authorization=f"Bearer {self.tokens[0]}")
+
+    async def refresh(self) -> bool:
+        self.refreshes += 1
+        await eventually(lambda: self.refused == 8)
+        if len(self.tokens) == 1:
+            return False
+        self.tokens.pop(0)
+        return True
+
+
+@pytest.mark.parametrize(
+    ("tokens", "result"),
+    [
+        pytest.param(("old", "new"), dict, id="renewed"),
+        pytest.param(("old",), Unauthorized, id="not renewed"),
+    ],
+)
+async def test_requests_that_are_refused_together_refresh_their_credentials_once(
+    tokens: tuple[str, ...], result: type[object]
+) -> None:
+    plugin = Plugin(*tokens)
+    async with (
+        listening(Server("new")) as url,
+        Client(ClusterConfig(server=url), credentials=plugin) as client,
+    ):
+        client.raw.observe(plugin)
+        reads = [client.get_server_version() for _ in range(8)]
+        found = await asyncio.gather(*reads, return_exceptions=True)
+    assert plugin.refreshes == 1
+    assert [type(each) for each in found] == [result] * 8
 
 
 async def test_closing_the_client_opens_no_new_connection_for_a_read_under_way() -> None:
