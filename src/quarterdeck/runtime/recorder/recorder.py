@@ -66,6 +66,7 @@ class EventRecorder:
         self._series = SeriesTracker(self._generate_name)
         self._queue: deque[EventRecord] = deque()
         self._arrived = asyncio.Event()
+        self._writing = asyncio.Lock()
         self.dropped = 0
         self.sent = 0
 
@@ -110,18 +111,21 @@ class EventRecorder:
                 await self._deliver(self._patch_series, send)
 
     async def flush(self) -> None:
-        """Write everything recorded so far."""
-        while self._queue:
-            record = self._queue.popleft()
-            now = self._clock.monotonic()
-            if self._event_api == "v1":
-                send = self._correlator.correlate(record, now)
-                if send is not None:
-                    await self._deliver(self._send_core, record, send)
-            else:
-                series = self._series.observe(record, now)
-                if series is not None:
-                    await self._deliver(self._send_series, series)
+        """Write everything recorded so far, and wait for the event that is being written."""
+        async with self._writing:
+            while self._queue:
+                await self._write(self._queue.popleft())
+
+    async def _write(self, record: EventRecord) -> None:
+        now = self._clock.monotonic()
+        if self._event_api == "v1":
+            send = self._correlator.correlate(record, now)
+            if send is not None:
+                await self._deliver(self._send_core, record, send)
+        else:
+            series = self._series.observe(record, now)
+            if series is not None:
+                await self._deliver(self._send_series, series)
 
     async def _deliver(self, send: Any, *arguments: Any) -> None:
         """Retry what got no answer; drop what the server refused."""

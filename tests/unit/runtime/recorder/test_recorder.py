@@ -10,7 +10,8 @@ import pytest
 from quarterdeck.apis.core import ConfigMap
 from quarterdeck.client.errors import ConnectionFailed
 from quarterdeck.client.interfaces import PatchType
-from quarterdeck.kit.clock import VirtualClock
+from quarterdeck.kit.clock import VirtualClock, settle
+from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.runtime.observability.logging import get_logger
 from quarterdeck.runtime.recorder.recorder import EventApi, EventRecorder
@@ -164,3 +165,37 @@ def test_an_unknown_type_of_event_is_refused() -> None:
     subject = recorder(Sink(), VirtualClock())
     with pytest.raises(ValueError, match="must be Normal or Warning, got 'Error'"):
         subject.record(SUBJECT, type_="Error", reason="Made", message="m")
+
+
+class SlowSink(Sink):
+    """Takes an event only when it is allowed to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_asked = asyncio.Event()
+        self.may_take = asyncio.Event()
+
+    async def create(
+        self, path: ResourcePath, body: bytes, options: CreateOptions = CreateOptions(), /
+    ) -> bytes:
+        self.is_asked.set()
+        await self.may_take.wait()
+        return self._take(f"create {path.group}", body)
+
+
+async def test_a_flush_waits_for_the_event_that_is_being_written() -> None:
+    sink = SlowSink()
+    subject = recorder(sink, VirtualClock())
+    async with Supervisor() as tasks:
+        tasks.spawn(subject.run(), name="events")
+        note(subject)
+        await sink.is_asked.wait()
+        note(subject)
+        flushing = tasks.spawn(subject.flush(), name="flush")
+        await settle()
+        assert not flushing.done()
+        assert sink.requests == []
+        sink.may_take.set()
+        await flushing
+    verbs = [verb for verb, _ in sink.requests]
+    assert verbs == ["create ", "patch "], "the second is counted on the first, never before it"
