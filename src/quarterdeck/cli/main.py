@@ -17,10 +17,15 @@ _HELP = ("-h", "--help", "help")
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit with its code; Ctrl-C while it loads prints no traceback."""
+    code = 0
     try:
         code = run(sys.argv[1:] if arguments is None else arguments)
+        if sys.stdout is not None:
+            sys.stdout.flush()  # a failure at the end of the interpreter would be exit code 120
     except KeyboardInterrupt:
         code = _INTERRUPTED
+    except OSError as error:
+        code = code or _report_output_failure(error)
     # the interpreter would walk all objects twice at its end: half of the time that `up` stops in
     gc.freeze()
     gc.disable()
@@ -76,8 +81,32 @@ def execute(command: "Command", prog: str, arguments: list[str]) -> int:
         if message:
             print_error(prog, message)
         else:
-            sys.stderr.close()  # the reader closed the pipe
+            _discard_output()  # the reader closed the pipe
         return code
+
+
+def _report_output_failure(error: OSError) -> int:
+    """The exit code when standard output cannot be written; a closed pipe is no failure."""
+    from quarterdeck.cli.exit_codes import print_error, translate
+
+    _discard_output()
+    code, message = translate(error)
+    if message:
+        print_error("quarterdeck", message)
+    return code
+
+
+def _discard_output() -> None:
+    """Send what is still buffered nowhere, so that the interpreter does not fail at its end."""
+    import os
+
+    try:
+        number = sys.stdout.fileno()
+    except (OSError, ValueError):  # replaced by a test
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, number)
+    os.close(nowhere)
 
 
 def build_usage(here: Found) -> str:
