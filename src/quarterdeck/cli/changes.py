@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from quarterdeck.cli.flags import Form
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
 
     from quarterdeck.client.client import Client
     from quarterdeck.wire.path import ResourcePath
@@ -14,27 +14,36 @@ if TYPE_CHECKING:
 
 async def iterate_changes(
     client: "Client", path: "ResourcePath", options: "ListOptions"
-) -> "AsyncIterator[tuple[str, dict[str, Any]]]":
+) -> "AsyncGenerator[tuple[str, dict[str, Any]], None]":
     """Iterate over all changes; watches that the server ends are opened again.
 
     The first watch starts at any version that the server has: for the newest state, a server whose
-    cache lags behind etcd would answer with a 504.
+    cache lags behind etcd would answer with a 504. So does a watch whose version the server no
+    longer has: the objects then come again.
     """
     import msgspec
 
     from quarterdeck.wire.frame import EventType
+    from quarterdeck.wire.status import Expired, Gone
 
     fields = f"metadata.name={path.name}" if path.name else ""
     options = msgspec.structs.replace(
-        options, watch=True, field_selector=fields, resource_version="0"
+        options,
+        watch=True,
+        allow_watch_bookmarks=True,
+        field_selector=fields,
+        resource_version="0",
     )
     while True:
-        async with client.resource(path.gvr).watch(path.namespace, options) as events:
-            async for type_, document in events:
-                version = document["metadata"]["resourceVersion"]
-                options = msgspec.structs.replace(options, resource_version=version)
-                if type_ is not EventType.BOOKMARK:
-                    yield type_.value, document
+        try:
+            async with client.resource(path.gvr).watch(path.namespace, options) as events:
+                async for type_, document in events:
+                    version = document["metadata"]["resourceVersion"]
+                    options = msgspec.structs.replace(options, resource_version=version)
+                    if type_ is not EventType.BOOKMARK:
+                        yield type_.value, document
+        except (Expired, Gone):
+            options = msgspec.structs.replace(options, resource_version="0")
 
 
 def format_change(type_: str, document: dict[str, Any], form: Form) -> str:

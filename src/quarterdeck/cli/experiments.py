@@ -1,6 +1,6 @@
 """What the commands of `quarterdeck experiments` share: manifests, following a run, results."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -181,13 +181,15 @@ def _describe_target_state(target: "TargetStatus") -> str:
     return "deploying" if target.deployed_layers else "waiting"
 
 
-async def changes(client: "Client", name: str, namespace: str) -> AsyncIterator["Experiment"]:
+async def changes(
+    client: "Client", name: str, namespace: str
+) -> AsyncGenerator["Experiment", None]:
     """Every state of an experiment, across the watches that the server ends; ends with it."""
     import msgspec
 
     from quarterdeck.apis.experiments.v1alpha1 import Experiment
     from quarterdeck.wire.query import ListOptions
-    from quarterdeck.wire.status import Gone
+    from quarterdeck.wire.status import Expired, Gone, NotFound
 
     options = ListOptions(watch=True, field_selector=f"metadata.name={name}")
     while True:
@@ -199,7 +201,11 @@ async def changes(client: "Client", name: str, namespace: str) -> AsyncIterator[
                     version = event.object.metadata.resource_version
                     options = msgspec.structs.replace(options, resource_version=version)
                     yield event.object
-        except Gone:
+        except (Expired, Gone):
+            try:
+                await client.get(Experiment, name, namespace)
+            except NotFound:  # a new watch would not say so
+                return
             options = msgspec.structs.replace(options, resource_version="")
 
 

@@ -7,10 +7,17 @@ from typing import Any
 
 import pytest
 
+from quarterdeck.apis.experiments.targets import ClusterSpec, Target
+from quarterdeck.apis.experiments.v1alpha1 import Experiment, ExperimentSpec
+from quarterdeck.apis.experiments.workflow import Completion, WorkflowSpec
+from quarterdeck.app import definitions
 from quarterdeck.app.cluster import Cluster
+from quarterdeck.cli.changes import iterate_changes
+from quarterdeck.cli.experiments import changes
 from quarterdeck.cli.server_table import RowPrinter, follow_table
 from quarterdeck.client import Client, ClusterConfig
 from quarterdeck.meta.identity import GVR
+from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.server.options import ServerOptions
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.query import ListOptions
@@ -20,6 +27,16 @@ MAPS = GVR("", "v1", "configmaps")
 
 def build_map(name: str, **data: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+def build_experiment(name: str) -> Experiment:
+    return Experiment(
+        metadata=ObjectMeta(name=name),
+        spec=ExperimentSpec(
+            targets=(Target(name="app", cluster=ClusterSpec(type="hub")),),
+            workflow=WorkflowSpec(template="run", completion=Completion(mode="workflow")),
+        ),
+    )
 
 
 @contextlib.asynccontextmanager
@@ -76,6 +93,40 @@ async def test_a_watch_that_the_server_ends_goes_on() -> None:
             for number in range(5):
                 await maps.patch("one", {"data": {f"k{number}": "1"}}, namespace="default")
                 assert (await anext(lines)).split()[:2] == ["one", str(number + 1)]
+
+
+async def test_objects_come_again_when_the_version_of_a_watch_is_gone() -> None:
+    async with (
+        Cluster(options=ServerOptions(lifecycle=False, watch_timeout_s=0.05)) as cluster,
+        Client(ClusterConfig(server=cluster.url)) as client,
+    ):
+        await client.resource(MAPS).create(build_map("one"), "default")
+        path = ResourcePath(*MAPS, "default", "one")
+        async with contextlib.aclosing(iterate_changes(client, path, ListOptions())) as found:
+            assert (await anext(found))[0] == "ADDED"
+            await client.resource(MAPS).create(build_map("two"), "default")
+            await cluster.api.core.store.compact(cluster.api.core.store.revision)
+            type_, document = await anext(found)
+    assert (type_, document["metadata"]["name"]) == ("ADDED", "one")
+
+
+async def test_a_run_is_followed_when_the_version_of_a_watch_is_gone() -> None:
+    async with (
+        Cluster(options=ServerOptions(lifecycle=False, watch_timeout_s=0.05)) as cluster,
+        Client(ClusterConfig(server=cluster.url)) as client,
+    ):
+        await definitions.install(client.raw, (Experiment,))
+        await client.create(build_experiment("demo"), "default")
+        store = cluster.api.core.store
+        async with contextlib.aclosing(changes(client, "demo", "default")) as found:
+            assert (await anext(found)).metadata.name == "demo"
+            await client.resource(MAPS).create(build_map("one"), "default")
+            await store.compact(store.revision)
+            assert (await anext(found)).metadata.name == "demo"
+            await client.delete(Experiment, "demo", "default")
+            await client.resource(MAPS).create(build_map("two"), "default")
+            await store.compact(store.revision)
+            assert [each async for each in found] == []
 
 
 @pytest.mark.parametrize("first", [[], [["a", "1"]]])
