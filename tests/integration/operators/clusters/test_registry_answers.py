@@ -207,6 +207,23 @@ async def test_the_first_path_that_answers_decides() -> None:
         assert (await DockerRegistry().check(RegistryAddress(url=url), wanted)).facts.available
 
 
+async def test_a_token_is_used_for_the_path_that_requires_it() -> None:
+    async def handle(request: http.Request) -> http.Response:
+        if request.path == "/token":
+            return http.Response(200, [], b'{"token":"short-lived"}')
+        if request.path != "/v2/":
+            return http.Response(404, [])
+        if request.headers.get("Authorization") == "Bearer short-lived":
+            return http.Response(200, [])
+        host = request.headers.get("Host")
+        return http.Response(401, [("WWW-Authenticate", f'Bearer realm="http://{host}/token"')])
+
+    async with serving(handle) as url:
+        wanted = RegistryCheck(paths=("/healthz", "/v2/"))
+        found = await DockerRegistry().check(RegistryAddress(url=url), wanted)
+    assert found.facts.available, found.facts.error
+
+
 def test_challenges_and_links_are_read() -> None:
     header = 'Bearer realm="https://a/t?x=1",service="s \\"q\\"",scope=repository:x:pull'
     challenge = parse_challenge(header)

@@ -121,7 +121,7 @@ class _Check:
 
     async def _probe(self) -> tuple[_Answer, Challenge | None]:
         """Try paths until one answers; with a token where the registry requires one."""
-        answer = _Answer(0, {}, b"", 0)
+        answer, path = _Answer(0, {}, b"", 0), ""
         for path in self._wanted.paths:
             answer = await self._get(path)
             if answer.status in (200, 401):
@@ -132,7 +132,7 @@ class _Check:
         self._features["token_auth"] = True
         if not await self._log_in(challenge, challenge.scope):
             return answer, challenge
-        again = await self._get(self._wanted.paths[0])
+        again = await self._get(path)
         self._features["requires_auth"] = True
         return msgspec.structs.replace(again, took_ms=answer.took_ms), challenge
 
