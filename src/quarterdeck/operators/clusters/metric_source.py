@@ -82,8 +82,8 @@ class Sources:
     async def delete(self, source: MetricSource, ctx: SourceContext) -> None:
         """The finalizer: remove the definition and everything it collected."""
         known = self._known.pop(source.key, None)
-        for task in known.running.values() if known is not None else ():
-            task.cancel()
+        if known is not None:
+            known.cancel()
         if not self._is_ours(source, ctx):
             text = "another replica removes what the source collected"
             raise Waiting(Reason.DELETING, text, after_s=_RETRY_DELETION_S)
@@ -107,8 +107,8 @@ class Sources:
     async def forget(self, key: Key) -> None:
         """Drop the state and the series of a deleted object, and cancel its collections."""
         known = self._known.pop(key, None)
-        for task in known.running.values() if known is not None else ():
-            task.cancel()
+        if known is not None:
+            known.cancel()
         self._hub.metrics.unexport(keys.source_id(*key))
 
     # --- the steps
@@ -147,10 +147,12 @@ class Sources:
         known = self._known.get(source.key)
         if known is not None and known.source.spec == source.spec:
             return known
+        if known is not None:
+            del self._known[source.key]
+            known.cancel()
         try:
             compiled = engine.compile_source(source.spec)
         except engine.SourceError as error:
-            self._known.pop(source.key, None)
             ctx.status.set(phase="Error", field_validation=engine.validate_fields(source.spec))
             raise Stalled(Reason.INVALID, str(error)) from error
         fresh = self._known[source.key] = Collections(compiled)

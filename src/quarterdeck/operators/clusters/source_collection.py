@@ -34,6 +34,11 @@ class Collections:
         self.is_stored = False
         self.problem: StoreProblem | None = None
 
+    def cancel(self) -> None:
+        """End the collections that run: what they would store is no longer wanted."""
+        for task in self.running.values():
+            task.cancel()
+
 
 class SourceCollection:
     """Collects MetricSources from clusters."""

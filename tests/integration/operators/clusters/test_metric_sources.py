@@ -167,6 +167,52 @@ async def test_a_slow_cluster_delays_nobody(world: Make) -> None:
             await w.health("healthy", "slow")
 
 
+class Gate:
+    """Holds requests for pods of the application web until it is opened."""
+
+    def __init__(self, answer: http.Response | None = None) -> None:
+        self.reached = asyncio.Event()
+        self.opened = asyncio.Event()
+        self._answer = answer
+
+    async def __call__(self, request: http.Request) -> http.Response | None:
+        if "labelSelector=app%3Dweb" not in request.target:
+            return None
+        self.reached.set()
+        await self.opened.wait()
+        return self._answer
+
+
+_SELECTED: dict[str, Any] = {
+    **PODS,
+    "source": {**PODS["source"], "labelSelector": {"matchLabels": {"app": "web"}}},
+    "collection": {"intervalSeconds": 60, "timeoutSeconds": 600},
+}
+
+
+async def test_a_collection_by_an_old_spec_does_not_replace_that_by_the_new_one(
+    world: Make,
+) -> None:
+    async with world() as w:
+        [east] = await _setup(w, "east")
+        east.fault = gate = Gate()
+        await w.create("MetricSource", "pods", _SELECTED)
+        async with w.operator():
+
+            async def begun() -> bool:
+                return gate.reached.is_set()
+
+            await w.until(begun)
+            await w.client.resource(MetricSource.KIND.gvr).patch(
+                "pods", {"spec": {"source": {"labelSelector": None}}}, namespace="default"
+            )
+            await _collected(w, 1)
+            gate.opened.set()
+            await w.advance(20)
+            rows = await w.read("cluster:east:custom:default/pods:resources")
+            assert rows["resourceCount"] == 6
+
+
 async def test_a_kind_that_one_cluster_lacks_is_an_error_of_that_cluster(world: Make) -> None:
     async with world() as w:
         await w.spoke("plain", Profile())
