@@ -265,7 +265,7 @@ class Sources:
             self._log.error("a collection failed", error=error, name=name, source=str(source.key))
             self._hub.metrics.count_failure("source", Reason.ERROR)
             known.outcomes[name] = await self._collection.store_failure(
-                source, name, describe(error)
+                source, connection, describe(error)
             )
         finally:
             known.running.pop(name, None)

@@ -63,9 +63,9 @@ class SourceCollection:
         except (ApiError, ClientError, TimeoutError, CircuitOpen) as error:
             hub.metrics.count_failure("source", find_reason(error))
             text = describe(error, time_limit_s=float(limits.timeout_seconds))
-            return await self.store_failure(source, connection.metadata.name, text)
+            return await self.store_failure(source, connection, text)
         hub.metrics.observe_collection("source", hub.clock.monotonic() - began)
-        if connection.metadata.uid not in hub.seen:  # deleted meanwhile: leave no keys behind
+        if self._is_gone(connection):
             return Outcome(due_at=began)
         return await self._keep(source, known, connection.metadata.name, result)
 
@@ -96,11 +96,15 @@ class SourceCollection:
             result=msgspec.structs.replace(result, resources=[], values={}),
         )
 
-    async def store_failure(self, source: MetricSource, cluster: str, text: str) -> Outcome:
+    async def store_failure(
+        self, source: MetricSource, connection: ClusterConnection, text: str
+    ) -> Outcome:
         """Record that a cluster could not be read: its rows stay, and its meta has the cause."""
+        if self._is_gone(connection):
+            return Outcome(due_at=self._hub.clock.monotonic())
         write = collection_records.plan_failure(
             keys.source_id(*source.key),
-            cluster,
+            connection.metadata.name,
             text,
             at=self._hub.clock.now(),
             ttl_s=self._compute_ttl_s(source),
@@ -108,7 +112,12 @@ class SourceCollection:
         await self._hub.store([write])
         delay_s = plan.plan_collection_delay(source.spec.collection.interval_seconds, errors=True)
         due_at = self._hub.clock.monotonic() + delay_s
-        return Outcome(errors=1, problem=f"{cluster}: {text}", due_at=due_at)
+        problem = f"{connection.metadata.name}: {text}"
+        return Outcome(errors=1, problem=problem, due_at=due_at)
+
+    def _is_gone(self, connection: ClusterConnection) -> bool:
+        """Whether a cluster was deleted meanwhile: no keys may be left behind."""
+        return connection.metadata.uid not in self._hub.seen
 
     def _compute_ttl_s(self, source: MetricSource) -> int:
         return self._hub.options.lifetimes.compute_cache_ttl(

@@ -213,6 +213,24 @@ async def test_a_collection_by_an_old_spec_does_not_replace_that_by_the_new_one(
             assert rows["resourceCount"] == 6
 
 
+async def test_a_collection_that_fails_after_a_deletion_leaves_nothing_behind(world: Make) -> None:
+    async with world() as w:
+        [east] = await _setup(w, "east")
+        east.fault = gate = Gate(http.Response(403, [], b"{}"))
+        await w.create("MetricSource", "pods", _SELECTED)
+        async with w.operator():
+
+            async def begun() -> bool:
+                return gate.reached.is_set()
+
+            await w.until(begun)
+            await w.client.delete(ClusterConnection, "east", "default")
+            await w.gone(ClusterConnection, "east")
+            gate.opened.set()
+            await w.advance(120)
+            assert await w.state.list_keys("cluster:east:") == []
+
+
 async def test_a_kind_that_one_cluster_lacks_is_an_error_of_that_cluster(world: Make) -> None:
     async with world() as w:
         await w.spoke("plain", Profile())
