@@ -162,8 +162,7 @@ class Sources:
     async def _store_definition(
         self, source: MetricSource, known: Collections, ctx: SourceContext
     ) -> StoreProblem | None:
-        if known.is_stored:
-            return None
+        """Store the definition, unless this process has stored it and the store still has it."""
         namespace, name = source.key
         target = source.spec.source
         head = SourceHead(
@@ -177,6 +176,8 @@ class Sources:
             before = await self._hub.state.get_fields(f"{keys.source(namespace, name)}:meta")
         except HubStateError as error:
             return StoreProblem(Reason.STORE_UNAVAILABLE, str(error))
+        if known.is_stored and before.get("hash") == known.source.hash:
+            return None
         definition = known.source.definition(
             name=name,
             namespace=namespace,

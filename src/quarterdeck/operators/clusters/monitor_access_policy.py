@@ -4,7 +4,7 @@ The hub API enforces what is stored. A policy with an invalid time or pattern is
 is ignored; otherwise notBefore, notAfter and enabled decide the state, in this order.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 
@@ -26,6 +26,7 @@ from quarterdeck.inventory.policy import (
 from quarterdeck.kit import rfc3339
 from quarterdeck.kit.patterns import PatternError, compile_re2
 from quarterdeck.meta.conditions import FALSE, TRUE
+from quarterdeck.meta.identity import Key
 from quarterdeck.operators.clusters import report
 from quarterdeck.operators.clusters.conditions import READY, Reason
 from quarterdeck.operators.clusters.hub import Hub, StoreProblem
@@ -50,8 +51,8 @@ class Policies:
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
-        self._stored: dict[str, tuple[str, str]] = {}
-        """Hash and state that the store has, by uid."""
+        self._stored: dict[Key, tuple[str, str]] = {}
+        """Hash and state that this process has stored last."""
 
     async def reconcile(self, policy: MonitorAccessPolicy, ctx: PolicyContext) -> RequeueAfter:
         """Store the policy and set its status; requeue for when validity begins or ends."""
@@ -90,22 +91,29 @@ class Policies:
         """The finalizer: remove the policy and every index that names it."""
         namespace, name = policy.key
         try:
-            before = await self._read(policy)
+            before = _decode(await self._hub.state.get_fields(keys.policy(namespace, name)))
             writes = policy_writes.plan_deletion(namespace, name, before, ctx.now())
             await self._hub.state.commit(list(writes))
         except HubStateError as error:
             reason = Reason.STORE_UNAVAILABLE
             raise Waiting(reason, str(error), after_s=_RETRY_S) from error
-        self._stored.pop(policy.metadata.uid, None)
+
+    async def forget(self, key: Key) -> None:
+        """Drop the state of an object that was deleted, or that another replica owns now."""
+        self._stored.pop(key, None)
 
     async def _store(
         self, policy: MonitorAccessPolicy, state: State, ctx: PolicyContext
     ) -> StoreProblem | None:
-        """Store the policy, unless the store already has this hash and state."""
+        """Store the policy, unless this process has stored it and the store still has it."""
         now = (ctx.status.current.hash, state.state)
-        if self._stored.get(policy.metadata.uid) == now:
-            return None
         namespace, name = policy.key
+        try:
+            found = await self._hub.state.get_fields(keys.policy(namespace, name))
+        except HubStateError as error:
+            return StoreProblem(Reason.STORE_UNAVAILABLE, str(error))
+        if self._stored.get(policy.key) == now and found.get("hash") == ctx.status.current.hash:
+            return None
         is_counted = policy.spec.access.enabled and state.state != "Error"
         compiled = compile_policy(
             policy.spec,
@@ -115,29 +123,18 @@ class Policies:
             hash_=ctx.status.current.hash,
         )
         compiled = msgspec.structs.replace(compiled, enabled=is_counted)
-        try:
-            before = await self._read(policy)
-        except HubStateError as error:
-            return StoreProblem(Reason.STORE_UNAVAILABLE, str(error))
         problem = await self._hub.store(
             policy_writes.plan_policy(
                 compiled,
-                before=before,
+                before=_decode(found),
                 status={"state": state.state, "message": state.message},
                 at=ctx.now(),
                 event="expired" if state.state == "Expired" else "compiled",
             )
         )
         if problem is None:
-            self._stored[policy.metadata.uid] = now
+            self._stored[policy.key] = now
         return problem
-
-    async def _read(self, policy: MonitorAccessPolicy) -> CompiledPolicy | None:
-        found = await self._hub.state.get_fields(keys.policy(*policy.key))
-        try:
-            return msgspec.json.decode(found["data"], type=CompiledPolicy)
-        except (KeyError, msgspec.DecodeError):  # absent, or of another program
-            return None
 
     def _report(self, state: State, ctx: PolicyContext) -> None:
         is_bad = state.state == "Error"
@@ -152,6 +149,13 @@ class Policies:
         found = ctx.status.current.custom_resource_warnings
         if found and found != policy.status.custom_resource_warnings:
             ctx.event(Reason.PROBABLE_MISTAKE, "; ".join(found), warning=True)
+
+
+def _decode(fields: Mapping[str, str]) -> CompiledPolicy | None:
+    try:
+        return msgspec.json.decode(fields["data"], type=CompiledPolicy)
+    except (KeyError, msgspec.DecodeError):  # absent, or of another program
+        return None
 
 
 def compute_state(spec: MonitorAccessPolicySpec, now: datetime) -> State:

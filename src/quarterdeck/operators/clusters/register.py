@@ -241,6 +241,7 @@ def build_policy_controller(hub: Hub) -> Controller[MonitorAccessPolicy]:
         for_=MonitorAccessPolicy,
         watches=(Watch(MetricSource, list_policies, predicates=(generation_changed,)),),
         finalizers=(Finalizer(FINALIZER, policies.delete),),
+        on_deleted=policies.forget,
         ready=None,
         conditions=(READY, STORED),
         needs_leader_election=not hub.is_shared,

@@ -9,6 +9,7 @@ import pytest
 
 from quarterdeck.apis.clusterpulse.v1alpha1 import ClusterConnection, MetricSource
 from quarterdeck.hubstate.collect.source import SourceCollector
+from quarterdeck.hubstate.writes import DeleteKeys
 from quarterdeck.kit import http
 from quarterdeck.operators.clusters.simulators.contents import Profile
 
@@ -80,6 +81,19 @@ async def test_rows_and_aggregations_of_every_cluster_are_kept(world: Make) -> N
                 'group="Running"} 6' in page
             )
             assert 'clusterpulse_hub_clusters{health="healthy"} 2' in page
+
+
+async def test_a_definition_that_the_store_lost_is_stored_again(world: Make) -> None:
+    async with world() as w:
+        await _setup(w, "east")
+        await w.create("MetricSource", "pods", PODS)
+        async with w.operator():
+            await _collected(w, 1)
+            before = await w.read("metricsource:default:pods")
+            await w.state.commit([DeleteKeys(tuple(await w.state.list_keys("metricsource")))])
+            await w.advance(70)
+            assert await w.read("metricsource:default:pods") == before
+            assert await w.state.get_members("metricsources:all") == {"default/pods"}
 
 
 async def test_deletion_removes_what_was_collected(world: Make) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from quarterdeck.apis.clusterpulse.v1alpha1 import MonitorAccessPolicy
 from quarterdeck.hubstate import keys
+from quarterdeck.hubstate.writes import DeleteKeys, SetFields
 from quarterdeck.kit import rfc3339
 
 Make = Callable[[], AbstractAsyncContextManager[Any]]
@@ -163,6 +164,36 @@ async def test_a_policy_is_kept_with_indexes_and_deleted_with_them(world: Make) 
 
 async def _is_empty(w: Any, key: str) -> bool:
     return not await w.state.get_members(key)
+
+
+async def _lose_everything(w: Any) -> None:
+    """The store loses its data, as Redis without persistence does when it restarts."""
+    await w.state.commit([DeleteKeys(tuple(await w.state.list_keys("")))])
+
+
+async def test_a_policy_that_the_store_lost_is_stored_again(world: Make) -> None:
+    async with world() as w:
+        await w.create("MonitorAccessPolicy", "p", _spec(access={"effect": "Deny"}))
+        async with w.operator(policy_interval_s=60):
+            await _policy(w, "Active")
+            await w.until(lambda: w.state.get_members("policies:effect:deny"))
+            await _lose_everything(w)
+            await w.advance(70)
+            assert await w.state.get_members("policies:effect:deny") == {"policy:default:p"}
+            assert (await w.state.get_fields("policy:default:p"))["effect"] == "Deny"
+
+
+async def test_a_policy_that_another_replica_has_replaced_is_stored_again(world: Make) -> None:
+    """A replica that gets a policy back must not believe what it has stored long ago."""
+    async with world() as w:
+        await w.create("MonitorAccessPolicy", "p", _spec(access={"effect": "Deny"}))
+        async with w.operator(policy_interval_s=60):
+            await _policy(w, "Active")
+            await w.until(lambda: w.state.get_members("policies:effect:deny"))
+            fields = {"hash": "of an edit that was taken back", "effect": "Allow"}
+            await w.state.commit([SetFields("policy:default:p", fields)])
+            await w.advance(70)
+            assert (await w.state.get_fields("policy:default:p"))["effect"] == "Deny"
 
 
 async def test_what_is_left_of_objects_that_are_gone_is_removed_at_the_start(world: Make) -> None:
