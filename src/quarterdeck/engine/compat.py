@@ -5,7 +5,7 @@ from typing import Any
 
 from quarterdeck.apis.clusterpulse.metric_source import FieldType
 from quarterdeck.engine.conversion import CONVERTERS, ConversionError, Converter
-from quarterdeck.engine.values import MISSING, parse_number, to_text
+from quarterdeck.engine.values import MAX_INTEGER, MISSING, parse_number, to_text
 
 _BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5}
 _SUFFIXES: dict[str, int] = {
@@ -22,7 +22,7 @@ def to_quantity(value: Any) -> int:
     text = to_text(value).strip()
     if text.endswith("m"):
         cores = parse_number(text[:-1])
-        return int(cores / 1000 * 1000) if cores is not None else 0
+        return _to_whole(cores / 1000 * 1000) if cores is not None else 0
     return parse_memory(text)
 
 
@@ -32,11 +32,16 @@ def parse_memory(text: str) -> int:
     for suffix, factor in _SUFFIXES.items():
         if text.endswith(suffix):
             amount = parse_number(text[: -len(suffix)])
-            return int(amount * factor) if amount is not None else 0
+            return _to_whole(amount * factor) if amount is not None else 0
     try:
         return int(text) if len(text) < 20 else 0
     except ValueError:
         return 0
+
+
+def _to_whole(amount: float) -> int:
+    """The whole number; 0 where it is out of range."""
+    return int(amount) if -MAX_INTEGER <= amount < MAX_INTEGER else 0
 
 
 def convert_default(type_: FieldType, text: str) -> Any:
@@ -82,7 +87,7 @@ def group_key(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, float) and 0 <= value < 0x110000:
-        return chr(int(value))
+        return "\ufffd" if 0xD800 <= value < 0xE000 else chr(int(value))
     return "_unknown_"
 
 
@@ -92,13 +97,17 @@ def _as_number(value: Any) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
+def _is_whole(text: str) -> bool:
+    return len(text) < 20 and text[text.startswith(("+", "-")) :].isdecimal()
+
+
 def _are_equal(value: Any, wanted: str) -> bool:
     if isinstance(value, str):
         return value == wanted
     if isinstance(value, bool):
         return wanted == ("true" if value else "false")
     if isinstance(value, int):
-        return wanted.lstrip("+-").isdecimal() and len(wanted) < 20 and value == int(wanted)
+        return _is_whole(wanted) and value == int(wanted)
     return isinstance(value, float) and value == parse_number(wanted)
 
 

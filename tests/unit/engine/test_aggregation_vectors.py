@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from tests.unit.engine.sources import aggregate, aggregation
 
@@ -122,6 +123,8 @@ def test_groups_and_filters_give_the_listed_values(
         (3, "equals", "3", True, True),
         (3, "equals", "3.0", True, False),
         (3.0, "equals", "3.0", True, True),
+        (3, "equals", "+3", True, True),
+        (3, "equals", "+-3", False, False),
         (True, "equals", "true", True, True),
         ("x", "equals", "x", True, True),
         (None, "equals", "x", False, False),
@@ -154,6 +157,13 @@ def test_filters_match_the_listed_values(
         assert aggregate(rows, chosen) - alone == matches
         alone = aggregate(values(*others), chosen, mode="compat") if others else 0
         assert aggregate(rows, chosen, mode="compat") - alone == compat
+
+
+def test_compat_groups_can_be_stored_whatever_the_number() -> None:
+    rows = [{"v": 65.0}, {"v": 55296.0}, {"v": 1e300}]
+    found = aggregate(rows, aggregation("count", group_by="v"), mode="compat")
+    assert found == {"A": 1, "\ufffd": 1, "_unknown_": 1}
+    assert msgspec.json.encode(found)
 
 
 def test_a_bad_pattern_is_a_compile_error() -> None:

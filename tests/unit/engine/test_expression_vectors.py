@@ -178,6 +178,28 @@ def test_a_null_divisor_gives_null(mode: Any) -> None:
     assert collect(spec, [{"used": 5, "capacity": None}])[0]["ratio"] is None
 
 
+@pytest.mark.parametrize("expression", ["sum(sizes)", "avg(sizes)", "sum(sizes) ?? -1"])
+def test_a_list_whose_sum_is_too_large_spoils_no_other_object(expression: str) -> None:
+    spec = source(field("sizes", ".sizes[*]", "float"), computed=[computed("all", expression)])
+    rows = collect(spec, [{"sizes": [1e308, 1e308]}, {"sizes": [4.0]}])
+    assert [row["all"] for row in rows] == [-1.0 if "??" in expression else None, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("expression", "wanted"),
+    [
+        ("substr(v, big * big)", ""),
+        ("substr(v, 1, big * big)", "bc"),
+        ("substr(v, big * big - big * big)", ""),
+        ("substr(v, 0.5, 1.5)", "a"),
+        ("substr(v, 0, 0 - 1)", None),
+    ],
+)
+def test_compat_mode_cuts_texts_at_any_number(expression: str, wanted: str | None) -> None:
+    values = {"v": "abc", "big": 1e200}
+    assert evaluate(expression, values, type_="string", mode="compat") == wanted
+
+
 def test_computed_fields_may_be_declared_in_any_order() -> None:
     late = [computed("b", "a * 2"), computed("a", "x + 1")]
     row = collect(source(field("x", type_="integer"), computed=late), [{"x": 1}])[0]

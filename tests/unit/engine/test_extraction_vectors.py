@@ -190,6 +190,8 @@ def test_defaults_are_converted(type_: Any, default: str, wanted: Any, compat: A
         ("-1Gi", -1073741824, -1073741824),
         ("abc", None, 0),
         ("100X", None, 0),
+        ("1e308Ki", None, 0),
+        ("1e300m", None, 0),
         ("1 Gi", None, 0),
         (" 1Gi ", None, 1073741824),
     ],

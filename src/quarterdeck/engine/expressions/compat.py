@@ -190,16 +190,16 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _take_substring(arguments: Sequence[Any]) -> str:
-    data, start = to_compat_text(arguments[0]).encode(), int(to_number(arguments[1]))
-    if not 0 <= start < len(data):
+    data, start = to_compat_text(arguments[0]).encode(), to_number(arguments[1])
+    if not -1 < start < len(data):
         return ""
-    end = len(data)
+    begin, end = max(0, int(start)), len(data)
     if len(arguments) > 2:
-        length = int(to_number(arguments[2]))
-        if length < 0:
+        length = to_number(arguments[2])
+        if not length > -1:
             raise _Fault
-        end = min(end, start + length)
-    return data[start:end].decode(errors="replace")
+        end = begin + int(min(length, len(data)))
+    return data[begin:end].decode(errors="replace")
 
 
 def _format_bytes(value: float) -> str:

@@ -169,15 +169,19 @@ def numbers(values: list[Any]) -> list[float]:
     return [number for value in values if (number := to_number(value)) is not None]
 
 
-def total(values: list[Any]) -> float:
-    """The sum of the numbers of a list."""
-    return math.fsum(numbers(values)) if values else 0.0
+def total(values: list[Any]) -> float | None:
+    """The sum of the numbers of a list; null if it is too large."""
+    try:
+        return math.fsum(numbers(values))
+    except (OverflowError, ValueError):  # a partial sum is not finite
+        return None
 
 
 def average(values: list[Any]) -> float | None:
-    """The mean of the numbers of a list; null without any."""
+    """The mean of the numbers of a list; null without any, or if their sum is too large."""
     found = numbers(values)
-    return math.fsum(found) / len(found) if found else None
+    sum_ = total(found)
+    return sum_ / len(found) if found and sum_ is not None else None
 
 
 def count(values: list[Any]) -> float:

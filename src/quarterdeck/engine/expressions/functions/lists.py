@@ -30,7 +30,7 @@ LISTS = (
     Function(
         name="sum",
         parameters=("list",),
-        result=NUMBER,
+        result=NUMBER | NULL,
         apply=library.total,
         signature="sum(list)",
         summary="The sum of the numbers of a list.",
