@@ -185,6 +185,13 @@ def test_a_list_whose_sum_is_too_large_spoils_no_other_object(expression: str) -
     assert [row["all"] for row in rows] == [-1.0 if "??" in expression else None, 4.0]
 
 
+def test_a_joined_text_is_as_limited_as_others() -> None:
+    text = "x" * 4096
+    joined = "join(split(name, ''), name)"
+    assert evaluate(f"{joined} ?? 'long'", {"name": text}, type_="string") == "long"
+    assert evaluate("len(join(split(name, ''), '-'))", {"name": text}, type_="float") == 8191
+
+
 @pytest.mark.parametrize(
     ("expression", "wanted"),
     [

@@ -159,9 +159,12 @@ def split(text: str, separator: str) -> list[str]:
     return text.split(separator) if separator else list(text)
 
 
-def join(values: list[Any], separator: str) -> str:
-    """The text forms with a separator between them."""
-    return separator.join(map(to_text, values))
+def join(values: list[Any], separator: str) -> str | None:
+    """The text forms with a separator between them; null if the result is too long."""
+    texts = [to_text(value) for value in values]
+    if sum(map(len, texts)) + len(separator) * (len(texts) - 1) > MAX_TEXT:
+        return None
+    return separator.join(texts)
 
 
 def numbers(values: list[Any]) -> list[float]:

@@ -19,7 +19,7 @@ LISTS = (
     Function(
         name="join",
         parameters=("list", "text"),
-        result=TEXT,
+        result=TEXT | NULL,
         apply=library.join,
         signature="join(list, separator)",
         summary="The elements of a list as one text.",
