@@ -7,13 +7,13 @@ many runs have succeeded).
 
 import functools
 from collections.abc import Mapping
-from statistics import fmean
 from typing import Any, NamedTuple
 
 from quarterdeck import cel
 from quarterdeck.apis.experiments.status import ExperimentStatus
 from quarterdeck.apis.experiments.v1alpha1 import Experiment
 from quarterdeck.operators.experiments.results import outputs
+from quarterdeck.operators.experiments.results.statistics import compute_mean
 
 _MAX_SHOWN = 512
 
@@ -73,7 +73,7 @@ def read_values(status: ExperimentStatus) -> dict[str, Any]:
     return {
         "outputs": dict(last.outputs) if last is not None else {},
         "metrics": {
-            name: fmean(point.value for point in metric.data)
+            name: compute_mean([point.value for point in metric.data])
             for name, metric in outputs.read(status).items()
         },
         "runs": len(succeeded),

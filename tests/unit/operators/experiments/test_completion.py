@@ -41,6 +41,7 @@ def reported(condition: str, *runs: dict[str, str], phase: str = "Succeeded") ->
         ("outputs['verdict'] == 'fail'", False),
         ("metrics.p99 < 0.5", True),
         ("metrics.p99 < 0.3", False),
+        ("metrics.most > 1e308", True),
         ("runs >= 2", True),
         ("runs > 2", False),
         ("'p50' in metrics && metrics.p50 < 1.0", False),
@@ -49,7 +50,8 @@ def reported(condition: str, *runs: dict[str, str], phase: str = "Succeeded") ->
 def test_a_condition_sees_outputs_means_and_the_number_of_runs(
     condition: str, *, is_met: bool
 ) -> None:
-    first, last = {"metric-p99": "0.2"}, {"verdict": "pass", "metric.p99": "[0.4, 0.6]"}
+    first = {"metric-p99": "0.2", "metric-most": "[1.7e308, 1.7e308]"}
+    last = {"verdict": "pass", "metric.p99": "[0.4, 0.6]"}
     assert evaluate_condition(reported(condition, first, last)).is_met is is_met
 
 

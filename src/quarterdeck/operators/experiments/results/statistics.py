@@ -8,6 +8,7 @@ import itertools
 import math
 import random
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 CONFIDENCE = 0.95
@@ -32,8 +33,11 @@ class Interval(NamedTuple):
 
 
 def compute_mean(values: Sequence[float]) -> float:
-    """The arithmetic mean of at least one value."""
-    return math.fsum(values) / len(values)
+    """The arithmetic mean of at least one value; no sum is too large for it."""
+    try:
+        return math.fsum(values) / len(values)
+    except OverflowError:
+        return float(sum(map(Fraction, values)) / len(values))
 
 
 def bootstrap_difference(

@@ -11,6 +11,7 @@ from quarterdeck.operators.experiments.results.document import (
     HypothesisResult,
     Metric,
 )
+from quarterdeck.operators.experiments.results.statistics import compute_mean
 
 _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     "lt": operator.lt,
@@ -48,7 +49,7 @@ def combine(outcomes: Sequence[bool | None]) -> Verdict:
 def compute_mean_value(metric: Metric | None) -> float | None:
     """Compute the mean of a metric's finite values; None if there are none."""
     values = [each.value for each in metric.data if math.isfinite(each.value)] if metric else []
-    return math.fsum(values) / len(values) if values else None
+    return compute_mean(values) if values else None
 
 
 def _evaluate(criterion: SuccessCriterion, metrics: Mapping[str, Metric]) -> Criterion:

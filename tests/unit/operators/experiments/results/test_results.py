@@ -52,6 +52,7 @@ def experiment(**spec: object) -> Experiment:
         pytest.param("lt", "0.5", [], "insufficient", id="no data"),
         pytest.param("gte", "2", [1, 3], "validated", id="mean of a range"),
         pytest.param("lt", "0.5", [float("nan")], "insufficient", id="only NaN"),
+        pytest.param("gt", "1e308", [1.7e308] * 3, "validated", id="sum too large"),
         pytest.param("lte", "1", [1], "validated", id="equal"),
         pytest.param("gt", "1", [1], "invalidated", id="not greater"),
     ],
