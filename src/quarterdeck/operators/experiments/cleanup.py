@@ -7,7 +7,7 @@ names what is left, and events trigger the next one.
 
 from typing import Any
 
-from quarterdeck.apis.core.config import Secret
+from quarterdeck.apis.core.config import ConfigMap, Namespace, Secret
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import Object
 from quarterdeck.operators.experiments import datasources, naming, plan, workflows
@@ -38,6 +38,7 @@ async def clean_up(run: Run, *, elapsed_s: float) -> list[str]:
         _await_composites,
         _delete_namespaces,
         _delete_workflows,
+        _delete_unseen,
     ):
         if left := await remove(run, elapsed_s):
             return left
@@ -173,4 +174,23 @@ async def _delete_workflows(run: Run, elapsed_s: float) -> list[str]:
             await run.ctx.delete(workflow)
         if await run.ctx.find(ArgoWorkflow, workflow.metadata.name, workflow.metadata.namespace):
             left.append(f"Workflow {workflow.key}")
+    return left
+
+
+async def _delete_unseen(run: Run, elapsed_s: float) -> list[str]:
+    """Delete what the caches have not shown yet, as the last step.
+
+    Of these kinds only metadata is cached, so our own writes are seen when the watch tells of them.
+    """
+    selector = naming.build_selector(run.ctx.obj)
+    kinds = (Secret, Namespace) if run.spec.retain_datasource else (Secret, ConfigMap, Namespace)
+    left: list[str] = []
+    for kind in kinds:
+        for found in await run.ctx.list(kind, labels=selector):
+            if not found.is_deleting:
+                await run.ctx.delete(found)
+            if kind is Namespace or found.metadata.finalizers:
+                left.append(f"{kind.KIND.kind} {found.key}")
+    if left:
+        run.requeue_after(_CHECK_S)
     return left

@@ -100,6 +100,16 @@ def build_labels(experiment: Experiment, *, target: str = "", layer: str = "") -
     return found
 
 
+def build_selector(experiment: Experiment) -> str:
+    """The label selector of every object that an experiment, or one of its name, created."""
+    labels = {
+        MANAGED_BY: OPERATOR,
+        LABEL_EXPERIMENT: experiment.metadata.name,
+        LABEL_NAMESPACE: experiment.metadata.namespace,
+    }
+    return ",".join(f"{name}={value}" for name, value in labels.items())
+
+
 def compute_gke_name_length(experiment_name: str, target: str) -> int:
     """The length of the GKE cluster's name that Crossplane derives from a claim."""
     claim = f"{experiment_name}-{target}"

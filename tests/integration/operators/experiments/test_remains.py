@@ -8,7 +8,9 @@ from quarterdeck.apis.experiments.v1alpha1 import Component
 from quarterdeck.kit import json
 from quarterdeck.meta.objects import get_raw
 from quarterdeck.operators.experiments.foreign import ArgoApplication, GKECluster
+from quarterdeck.operators.experiments.simulators.clusters import build_kubeconfig
 from quarterdeck.testing import eventually
+from quarterdeck.testing.server_faults import ServerFaults, freeze_watch
 from quarterdeck.wire.status import Invalid, NotFound
 
 HANG = {"sim.illm.io/workflow-fail": "hang"}
@@ -55,6 +57,28 @@ async def test_the_namespace_of_an_experiment_on_the_hub_goes_with_it() -> None:
         await world.cleaned("roomy")
         with pytest.raises(NotFound):
             await world.client.get(Namespace, "roomy")
+
+
+async def test_a_secret_that_no_watch_has_shown_yet_is_deleted_too() -> None:
+    """Our own writes of Secrets are not in the cache, and their watch may lag behind."""
+    only_first = freeze_watch(1, resource="secrets", times=None)  # the bookmark of an empty list
+    async with hub(faults=ServerFaults(only_first)) as world, world.operator():
+        await world.template("smoke")
+        config = await world.clusters.create("mine")
+        await world.apply(
+            {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "metadata": {"name": "mine", "namespace": "experiments"},
+                "stringData": {"kubeconfig": build_kubeconfig(config)},
+            }
+        )
+        cluster = {"kubeconfigSecretRef": {"name": "mine"}}
+        await world.create(experiment("use", target("app", "existing", cluster=cluster)))
+        await world.phase("use", "Running")
+        assert "Secret argocd/cluster-use-app" in await world.leftovers()
+        await world.delete("use")
+        assert await world.leftovers() == ["cluster mine"]
 
 
 async def test_namespaces_on_every_target_get_their_labels() -> None:

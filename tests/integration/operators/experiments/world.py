@@ -31,6 +31,7 @@ from quarterdeck.operators.experiments.settings import Settings
 from quarterdeck.operators.experiments.simulators import Delays, Simulation
 from quarterdeck.runtime import Manager
 from quarterdeck.server.options import ServerOptions
+from quarterdeck.testing.server_faults import ServerFaults
 from quarterdeck.wire.query import ListOptions
 from quarterdeck.wire.status import NotFound
 
@@ -221,11 +222,13 @@ class World:
 
 
 @contextlib.asynccontextmanager
-async def hub(settings: Settings = SETTINGS) -> AsyncIterator[World]:
+async def hub(
+    settings: Settings = SETTINGS, *, faults: ServerFaults | None = None
+) -> AsyncIterator[World]:
     """A hub on which nothing runs yet."""
     options = ServerOptions(simulate_workloads=True)
     async with (
-        Cluster(options=options) as cluster,
+        Cluster(options=options, faults=faults) as cluster,
         EmbeddedClusters(clock=SystemClock()) as clusters,
     ):
         client = cluster.client
