@@ -46,4 +46,5 @@ def describe(
         return found
     same = msgspec.structs.replace(found, last_heartbeat=before.last_heartbeat)
     then, now = rfc3339.parse(before.last_heartbeat), rfc3339.parse(lease.last_heartbeat)
-    return before if same == before and (now - then).total_seconds() < _HEARTBEAT_STEP_S else found
+    age_s = abs((now - then).total_seconds())  # below 0 after the clock was set back
+    return before if same == before and age_s < _HEARTBEAT_STEP_S else found

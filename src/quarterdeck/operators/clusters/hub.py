@@ -42,7 +42,8 @@ class Seen(msgspec.Struct):
     """The last complete reading."""
     nodes: frozenset[str] | None = None
     """Names of the nodes in the store; None until they were read."""
-    stored_at: float = 0.0
+    stored_at: float | None = None
+    """When the last reading was stored, or kept from expiring, on the monotonic clock."""
     scanned_at: float | None = None
     """When operators were last read, on the monotonic clock."""
     due_at: float | None = None

@@ -237,7 +237,8 @@ def explain(found: RegistryReport, facts: RegistryFacts, health: Health) -> tupl
 
 
 def _compute_age_s(time: str, now: datetime) -> float:
-    return (now - rfc3339.parse(time)).total_seconds() if time else math.inf
+    """Seconds since a time, or until it: it is ahead after the clock was set back."""
+    return abs((now - rfc3339.parse(time)).total_seconds()) if time else math.inf
 
 
 def _drop_time(message: str) -> str:

@@ -54,7 +54,7 @@ def _note_sync(
         ctx.status.set(last_sync_time=now)
         return
     age_s = (collected.at - rfc3339.parse(before.last_sync_time)).total_seconds()
-    if age_s >= _SYNC_STEP_S:
+    if abs(age_s) >= _SYNC_STEP_S:  # below 0 after the clock was set back
         ctx.status.set(last_sync_time=now)
 
 

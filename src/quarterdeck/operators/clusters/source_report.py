@@ -134,9 +134,12 @@ def build_outcome(meta: CollectionMeta) -> Outcome:
 
 
 def _is_older(before: object, newest: datetime) -> bool:
-    """Whether the time in the status is missing, or at least a minute older than the newest."""
+    """Whether the time in the status is missing, or at least a minute older than the newest.
+
+    So is one that is ahead of it, because the clock was set back.
+    """
     text = getattr(before, "last_collection_time", "")
-    return not text or (newest - rfc3339.parse(text)).total_seconds() >= 60
+    return not text or abs((newest - rfc3339.parse(text)).total_seconds()) >= 60
 
 
 def report_error(ctx: Context[MetricSource], error: Exception) -> None:

@@ -33,7 +33,7 @@ class VisitStore:
         )
         ttls = build_ttls(hub.options, connection)
         if failed:
-            writes += await self._plan_extension(seen, name, ttls, now.timestamp())
+            writes += await self._plan_extension(seen, name, ttls)
         elif seen.collected is not None and not seen.is_pushed:
             if seen.nodes is None:
                 seen.nodes = await self._read_nodes(name)
@@ -55,7 +55,7 @@ class VisitStore:
         seen.is_token_revoked = is_pull and problem is None
         if not failed and seen.collected is not None and not seen.is_pushed:
             if problem is None:
-                seen.stored_at = now.timestamp()
+                seen.stored_at = hub.clock.monotonic()
                 seen.nodes = frozenset(each.name for each in seen.collected.nodes)
             hub.record(build_samples(name, seen.collected))
         return problem
@@ -67,11 +67,10 @@ class VisitStore:
         except HubStateError:
             return frozenset()
 
-    async def _plan_extension(
-        self, seen: Seen, name: str, ttls: ClusterTtls, now: float
-    ) -> list[Write]:
+    async def _plan_extension(self, seen: Seen, name: str, ttls: ClusterTtls) -> list[Write]:
         """Extend the TTLs of a cluster that could not be read; the values have their own times."""
-        if now - seen.stored_at < ttls.cache_s / 3:
+        now = self._hub.clock.monotonic()
+        if seen.stored_at is not None and now - seen.stored_at < ttls.cache_s / 3:
             return []
         seen.stored_at = now
         try:

@@ -3,13 +3,16 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from quarterdeck.apis.core.config import Secret as KubeSecret
+from quarterdeck.hubstate.embedded.state import open_embedded
 from quarterdeck.hubstate.errors import StoreRefused, StoreUnavailable
 from quarterdeck.kit import http
+from quarterdeck.kit.clock import VirtualClock
 
 Make = Callable[[], AbstractAsyncContextManager[Any]]
 
@@ -104,6 +107,45 @@ async def test_what_was_known_stays_known_with_its_age(world: Make) -> None:
             await w.advance(1500)
             assert (await w.state.get_fields("cluster:east:node:node-0"))["status"] == "Ready"
             assert w.condition(await w.get(), "DataFresh").reason == "Stale"
+
+
+class RedisClock(VirtualClock):
+    """The clock of another machine: it goes on when the clock of the hub is set back."""
+
+    def __init__(self, hub: VirtualClock) -> None:
+        super().__init__()
+        self._hub = hub
+
+    def now(self) -> datetime:
+        return self._start + timedelta(seconds=self._hub.monotonic())
+
+
+async def _collected_at(w: Any) -> str:
+    return str((await w.source("pods")).status.last_collection_time)
+
+
+async def test_a_clock_that_is_set_back_loses_and_freezes_nothing(world: Make) -> None:
+    async with world() as w:
+        [east] = await _setup(w, "east")
+        source = {"apiVersion": "v1", "kind": "Pod"}
+        fields = [{"name": "phase", "path": ".status.phase"}]
+        await w.create("MetricSource", "pods", {"source": source, "fields": fields})
+        state = open_embedded(None, clock=RedisClock(w.clock))
+        async with w.operator(state=state):
+            before = await w.health("healthy")
+            await w.until(lambda: _collected_at(w))
+            collected_at = await _collected_at(w)
+            w.clock._start -= timedelta(days=1)
+            await w.advance(120)
+            found = await w.get()
+            assert found.status.last_sync_time < before.status.last_sync_time
+            assert await _collected_at(w) < collected_at
+            east.fault = _answer(503, b"{}")
+            await w.health("unhealthy")
+            w.clock._start -= timedelta(days=1)
+            await w.advance(1500)  # more than CACHE_TTL
+            assert (await state.get_fields("cluster:east:node:node-0"))["status"] == "Ready"
+        await state.aclose()
 
 
 async def test_the_circuit_breaker_opens_and_a_probe_closes_it(world: Make) -> None:

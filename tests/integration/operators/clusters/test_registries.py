@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -158,6 +159,9 @@ async def test_the_time_of_the_last_check_is_at_most_five_minutes_old(world: Mak
             await w.advance(331)
             after = (await _registry(w, "healthy")).status.last_check_time
             assert (rfc3339.parse(after) - rfc3339.parse(before)).total_seconds() >= 300
+            w.clock._start -= timedelta(days=1)
+            await w.advance(31)
+            assert (await _registry(w, "healthy")).status.last_check_time < before
 
 
 async def test_credentials_come_from_the_secret_and_their_change_is_noticed(world: Make) -> None:

@@ -15,6 +15,8 @@ def test_heartbeats_alone_change_the_status_once_a_minute() -> None:
     assert describe(make_lease(30), "image", first) is first
     later = describe(make_lease(60), "image", first)
     assert later.last_heartbeat == "2026-01-01T00:01:00Z"
+    set_back = describe(make_lease(0), "image", later)
+    assert set_back.last_heartbeat == "2026-01-01T00:00:00Z"
 
 
 def test_everything_else_changes_it_at_once() -> None:
