@@ -40,6 +40,12 @@ def refuse(error: Exception) -> Intercept:
     return Intercept("patch", replace, resource="widgets", times=1)
 
 
+async def await_cancelled_task() -> None:
+    shared = asyncio.ensure_future(asyncio.Event().wait())
+    shared.cancel()
+    await shared
+
+
 async def test_a_status_that_cannot_be_written_is_an_error_and_is_tried_again() -> None:
     controller = Controller(reconcile=count_size, for_=Widget)
     async with world() as at:
@@ -81,9 +87,7 @@ async def test_a_reconcile_that_awaits_a_cancelled_task_has_failed_and_is_tried_
     async def reconcile(widget: Widget, ctx: Context[Widget]) -> None:
         if not cancelled:
             cancelled.append(widget.metadata.name)
-            shared = asyncio.ensure_future(asyncio.Event().wait())
-            shared.cancel()
-            await shared
+            await await_cancelled_task()
         ctx.status.set(seen=widget.spec.size)
 
     controller = Controller(reconcile=reconcile, for_=Widget, workers=1)
@@ -97,6 +101,35 @@ async def test_a_reconcile_that_awaits_a_cancelled_task_has_failed_and_is_tried_
                 "ReconcileFailed: RuntimeError: "
                 "a task or future that was awaited has been cancelled"
             )
+
+
+async def test_a_status_write_that_awaits_a_cancelled_task_has_failed_and_is_tried_again() -> None:
+    async def replace(call: Call) -> bytes:
+        await await_cancelled_task()
+        return b""
+
+    controller = Controller(reconcile=count_size, for_=Widget, workers=1)
+    async with world() as at:
+        fault = Intercept("patch", replace, resource="widgets", times=1)
+        async with at.manager(controller, [fault]).running():
+            await at.create(size=3)
+            await at.becomes(lambda w: w.status.seen == 3)
+
+
+async def test_a_clean_up_that_awaits_a_cancelled_task_has_failed_and_is_tried_again() -> None:
+    called: list[Key] = []
+
+    async def forget(key: Key) -> None:
+        called.append(key)
+        if len(called) == 1:
+            await await_cancelled_task()
+
+    controller = Controller(reconcile=count_size, for_=Widget, workers=1, on_deleted=forget)
+    async with world() as at, at.manager(controller).running():
+        await at.create(size=1)
+        await at.becomes(lambda w: w.status.seen == 1)
+        await at.client.delete(Widget, "a", "default")
+        await eventually(lambda: len(called) == 2)
 
 
 async def test_an_object_deleted_before_its_status_is_written_is_no_error() -> None:

@@ -89,7 +89,10 @@ class AttemptRunner(Generic[T]):
         try:
             status = complete_status(ctx, outcome, self._controller)
             if status is not None:
-                await apply_status(ctx, status, self._controller)
+                try:
+                    await apply_status(ctx, status, self._controller)
+                except asyncio.CancelledError as error:
+                    raise convert_cancellation(error) from error
         except NotFound:
             pass  # deleted meanwhile: there is no status to write
         except Exception as error:

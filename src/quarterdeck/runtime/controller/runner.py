@@ -4,10 +4,11 @@ Workers are long-lived; no task is made per event. A failing reconciler affects 
 every exception becomes an outcome, and only cancellation ends a worker.
 """
 
+import asyncio
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.kit.tasks import Supervisor, convert_cancellation
 from quarterdeck.kit.time_limit import TimeLimit
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import DecodeError, Object
@@ -252,7 +253,10 @@ class Runner(Generic[T]):
             self._schedule.forget(key)
         if self.controller.on_deleted is not None:
             try:
-                await self.controller.on_deleted(key)
+                try:
+                    await self.controller.on_deleted(key)
+                except asyncio.CancelledError as error:
+                    raise convert_cancellation(error) from error
             except Exception as error:
                 self._undropped.add(key)
                 self._log.error("on_deleted failed; trying again", error=error, object=str(key))
