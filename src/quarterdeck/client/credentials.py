@@ -77,7 +77,10 @@ class StaticProvider:
 
 
 class TokenFileProvider:
-    """A token in a file that is rotated by others; read again every minute, as client-go does."""
+    """A token in a file that is rotated by others; read again every minute, as client-go does.
+
+    While the file is missing or empty, the last token is sent: it may be valid for long.
+    """
 
     def __init__(self, path: FilePath, clock: Clock) -> None:
         self._path = path
@@ -92,11 +95,20 @@ class TokenFileProvider:
         return self._credentials
 
     async def refresh(self) -> bool:
-        """Read the file now; True if it holds another token."""
+        """Read the file now; True if it holds another token.
+
+        Raises:
+            CredentialError: there is no token, and there was none before.
+        """
         try:
             token = await asyncio.to_thread(self._read)
-        except OSError as error:
-            raise CredentialError(f"cannot read the token file {self._path}") from error
+        except (OSError, ValueError) as error:
+            if not self._credentials.authorization:
+                reason = getattr(error, "strerror", None) or error
+                raise CredentialError(
+                    f"cannot read the token file {self._path}: {reason}"
+                ) from error
+            return False
         fresh = Credentials(authorization=f"Bearer {token}")
         changed = fresh != self._credentials
         self._credentials = fresh
@@ -105,7 +117,10 @@ class TokenFileProvider:
 
     def _read(self) -> str:
         with open(self._path, encoding="utf-8") as file:
-            return file.read().strip()
+            token = file.read().strip()
+        if not token:
+            raise ValueError("it is empty")
+        return token
 
 
 class CertificateFilesProvider:

@@ -36,6 +36,32 @@ async def test_a_token_file_is_read_anew_when_it_rotates(tmp_path: Path) -> None
     assert await provider.refresh()
 
 
+@pytest.mark.parametrize("content", [None, b"\n", b"\xff"], ids=["missing", "empty", "no text"])
+async def test_the_last_token_is_sent_while_its_file_cannot_be_read(
+    tmp_path: Path, content: bytes | None
+) -> None:
+    clock = VirtualClock()
+    path = tmp_path / "token"
+    path.write_text("one")
+    provider = TokenFileProvider(path, clock)
+    await provider.get_credentials()
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    await clock.advance(61)
+    assert (await provider.get_credentials()).authorization == "Bearer one"
+    assert not await provider.refresh()
+    path.write_text("two")
+    assert (await provider.get_credentials()).authorization == "Bearer two"
+
+
+async def test_an_empty_token_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    path.write_text("\n")
+    with pytest.raises(CredentialError, match=r"cannot read the token file .*token: it is empty"):
+        await TokenFileProvider(path, VirtualClock()).get_credentials()
+
+
 async def test_an_exec_plugin_is_asked_again_before_its_answer_expires(tmp_path: Path) -> None:
     clock = VirtualClock()
     config = plugin(
