@@ -56,7 +56,8 @@ class Transport:
         self._network = network
         self._http: http.Client | None = None
         self._streams: http.Client | None = None
-        self._is_closed = False
+        self._closings = 0
+        """How often it was closed; later requests open connections again."""
         self._certificate = self._latest = Credentials()
         self._refreshing = asyncio.Lock()
         self._refreshes = 0
@@ -75,7 +76,7 @@ class Transport:
 
     async def aclose(self) -> None:
         """Close every connection; requests under way fail, and are not tried again."""
-        self._is_closed = True
+        self._closings += 1
         stale = (self._http, self._streams)
         self._http = self._streams = None
         await _close(stale)
@@ -139,17 +140,17 @@ class Transport:
 
     async def _respond(self, request: ApiRequest) -> http.ClientResponse:
         """The head of a successful answer, after whatever retries are safe."""
-        tries = 0
+        tries, closings = 0, self._closings
         refreshed = False
         while True:
             tries += 1
             credentials = await self._provider.get_credentials()
             try:
-                response = await self._send_once(request, credentials)
+                response = await self._send_once(request, credentials, closings)
             except ConnectionFailed:
                 outcome = retry.Outcome(code=0, broken=True)
                 wait = retry.compute_retry_delay(outcome, tries=tries, is_read=request.is_read)
-                if wait is None or self._is_closed:
+                if wait is None or self._closings != closings:
                     raise
                 await self.clock.sleep(wait)
                 continue
@@ -186,10 +187,14 @@ class Transport:
                 self._refreshes += 1
 
     async def _send_once(
-        self, request: ApiRequest, credentials: Credentials
+        self, request: ApiRequest, credentials: Credentials, closings: int
     ) -> http.ClientResponse:
         if self._rate_limiter is not None:
             await self._rate_limiter.wait()
+        if self._closings != closings:
+            raise ConnectionFailed(
+                f"{request.method} {self.config.server}{request.target}: the client was closed"
+            )
         if self._http is None or credentials is not self._latest:
             await self._open_for(credentials)
         headers = self._build_headers(request, credentials)
@@ -265,7 +270,6 @@ class Transport:
     async def _open_for(self, credentials: Credentials) -> None:
         """Open connections with the certificate of the credentials, unless it is unchanged."""
         self._latest = credentials
-        self._is_closed = False
         self._headers.clear()
         certificate = Credentials(certificate=credentials.certificate, key=credentials.key)
         if self._http is not None and certificate == self._certificate:

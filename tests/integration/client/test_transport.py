@@ -16,6 +16,7 @@ from quarterdeck.client.credentials import Credentials
 from quarterdeck.client.errors import ConnectionFailed, InvalidResponse
 from quarterdeck.client.interfaces import Exchange
 from quarterdeck.kit import http
+from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.testing.poll import eventually
 from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.status import ServiceUnavailable, Unauthorized
@@ -194,6 +195,23 @@ async def test_closing_the_client_opens_no_new_connection_for_a_read_under_way()
             await reading
         assert web.statistics().connections_total == 1
         assert web.statistics().requests_total == 2
+
+
+async def test_a_client_that_is_closed_opens_no_new_connection_for_a_request_that_waits() -> None:
+    async def ask_to_wait(request: http.Request) -> http.Response:
+        return http.Response(429, [("Retry-After", "5")], b"")
+
+    clock = VirtualClock()
+    async with http.Server(ask_to_wait) as web:
+        url = (await web.listen("127.0.0.1", 0)).url
+        client = Client(ClusterConfig(server=url), clock=clock)
+        reading = asyncio.ensure_future(client.get_server_version())
+        await eventually(lambda: clock.next_deadline is not None)
+        await client.aclose()
+        await clock.advance(5)
+        with pytest.raises(ConnectionFailed, match="the client was closed"):
+            await reading
+        assert web.statistics().connections_total == 1
 
 
 async def test_a_busy_server_is_asked_again_for_reads() -> None:
