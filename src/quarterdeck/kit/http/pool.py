@@ -1,6 +1,7 @@
 """Connections kept open for one origin."""
 
 import asyncio
+import contextlib
 from collections import deque
 from contextlib import AbstractAsyncContextManager
 
@@ -94,16 +95,22 @@ class Pool:
             async with timeout_at(self._timers, self.time() + self._wait_s):
                 return await turn
         except TimeoutError:
-            if turn.done() and not turn.cancelled() and turn.exception() is None:
-                self._return_unused(turn.result())
+            self._give_up(turn)
             raise PoolTimeout(
                 f"all {self._size} connections to {self.origin.authority} stayed busy"
                 f" for {self._wait_s:g} s"
             ) from None
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled() and turn.exception() is None:
-                self._return_unused(turn.result())
+            self._give_up(turn)
             raise
+
+    def _give_up(self, turn: "asyncio.Future[ClientConnection | None]") -> None:
+        """Leave the queue; what the caller was given at the last moment goes to the next one."""
+        if turn.cancelled():
+            with contextlib.suppress(ValueError):  # skipped by others meanwhile
+                self._waiting.remove(turn)
+        elif turn.done() and turn.exception() is None:
+            self._return_unused(turn.result())
 
     def _return_unused(self, handed: ClientConnection | None) -> None:
         """Take back what was given to a caller that has been cancelled or timed out."""

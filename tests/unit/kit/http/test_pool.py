@@ -62,6 +62,7 @@ async def test_a_caller_that_gives_up_costs_nobody_the_connection() -> None:
         third = asyncio.ensure_future(get(client, "third"))
         await eventually(lambda: client.statistics().waiting == 2)
         second.cancel()
+        await eventually(lambda: client.statistics().waiting == 1)
         gate.open.set()
         assert await first == await third == b"hello"
         with pytest.raises(asyncio.CancelledError):
@@ -80,9 +81,9 @@ async def test_waiting_for_a_connection_ends_after_its_time() -> None:
         await clock.advance(10)
         with pytest.raises(http.PoolTimeout, match="all 1 connections to server stayed busy"):
             await second
+        assert client.statistics().waiting == 0
         gate.open.set()
         assert await first == b"hello"
-        assert client.statistics().waiting == 0
 
 
 async def test_idle_connections_are_closed_after_their_time() -> None:
