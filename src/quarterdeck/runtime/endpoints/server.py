@@ -1,5 +1,6 @@
 """The HTTP endpoints of an operator: its health page, and its metrics page with authorization."""
 
+import contextlib
 import random
 import ssl
 from collections.abc import Awaitable, Callable
@@ -90,10 +91,10 @@ class Endpoints:
             tasks.spawn(self.certificate.run(), name="metrics-certificate")
 
     async def close(self) -> None:
-        """Finish requests under way, and stop."""
-        for server in self._servers:
-            await server.drain(1.0)
-            await server.close()
+        """Finish requests under way, and stop every server, also if the caller is cancelled."""
+        async with contextlib.AsyncExitStack() as stack:
+            for server in self._servers:
+                stack.push_async_callback(server.drain, 1.0)
 
     async def _serve(
         self, handler: Callable[[http.Request], Awaitable[http.Response]], bind: BindAddress
