@@ -38,7 +38,8 @@ _TRIES = 12
 _TRY_EVERY_S = 10.0
 _TICK_S = 60.0
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
-_MAX_MESSAGE = 1024
+_MAX_MESSAGE_BYTES = 1024
+"""The limit of `note` in events.k8s.io."""
 
 
 class EventRecorder:
@@ -89,7 +90,7 @@ class EventRecorder:
                 metadata.uid,
                 type_,
                 reason,
-                redact(message)[:_MAX_MESSAGE],
+                _cut(redact(message)),
                 action,
                 metadata.resource_version,
             )
@@ -225,6 +226,11 @@ class EventRecorder:
     def _to_wall_time(self, monotonic: float) -> datetime:
         ago = self._clock.monotonic() - monotonic
         return self._clock.now() - timedelta(seconds=ago)
+
+
+def _cut(message: str) -> str:
+    """Cut a message at the limit; halves of surrogate pairs, which JSON cannot hold, become `?`."""
+    return message.encode(errors="replace")[:_MAX_MESSAGE_BYTES].decode(errors="ignore")
 
 
 def _build_path(group: str, record: EventRecord, name: str) -> ResourcePath:

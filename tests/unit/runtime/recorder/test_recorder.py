@@ -117,6 +117,23 @@ async def test_unreachable_servers_are_tried_again_and_refusals_are_not() -> Non
     assert [body["message"] for _, body in sink.requests] == ["two"]  # "one" was refused
 
 
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        pytest.param("m" * 1025, "m" * 1024, id="ASCII"),
+        pytest.param("é" * 600, "é" * 512, id="two bytes each"),
+        pytest.param("m" + "é" * 600, "m" + "é" * 511, id="cut inside a character"),
+        pytest.param("no file \udcff", "no file ?", id="half a surrogate pair"),
+    ],
+)
+async def test_a_message_is_cut_at_the_limit_of_the_newer_api(message: str, expected: str) -> None:
+    sink = Sink()
+    subject = recorder(sink, VirtualClock(), "events.k8s.io/v1")
+    note(subject, message)
+    await subject.flush()
+    assert [body["note"] for _, body in sink.requests] == [expected]
+
+
 async def test_the_newer_api_writes_series() -> None:
     clock, sink = VirtualClock(), Sink()
     subject = recorder(sink, clock, "events.k8s.io/v1")
