@@ -7,6 +7,7 @@ import msgspec
 from quarterdeck.app.errors import SettingError
 from quarterdeck.app.ports import HOST
 from quarterdeck.app.settings import Settings
+from quarterdeck.kit.digits import parse_digits
 from quarterdeck.runtime.endpoints.certificate import CertificateFiles
 from quarterdeck.runtime.endpoints.server import BindAddress, MetricsEndpoint
 
@@ -30,10 +31,11 @@ def parse_bind(
         return BindAddress(_ALL_INTERFACES if all_interfaces else HOST, port)
     if address == "0":
         return None
-    host, colon, number = address.rpartition(":")
-    if not colon or not number.isdigit() or int(number) > 65535:
+    host, colon, text = address.rpartition(":")
+    number = parse_digits(text)
+    if not colon or number is None or number > 65535:
         raise SettingError(f"invalid {flag} {address!r}: give HOST:PORT, :PORT, or 0 to disable")
-    return BindAddress(host.strip("[]") or _ALL_INTERFACES, int(number))
+    return BindAddress(host.strip("[]") or _ALL_INTERFACES, number)
 
 
 def build_metrics_page(

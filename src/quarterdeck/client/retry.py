@@ -7,6 +7,8 @@ failures are left to the caller.
 
 import msgspec
 
+from quarterdeck.kit.digits import parse_digits
+
 MAX_TRIES = 4
 _MAX_WAIT_S = 30.0
 
@@ -35,6 +37,5 @@ def compute_retry_delay(outcome: Outcome, *, tries: int, is_read: bool) -> float
 
 def parse_retry_after(header: str | None) -> float | None:
     """The seconds of a Retry-After header; dates are not used by API servers."""
-    if header is None or not header.strip().isdigit():
-        return None
-    return float(header)
+    seconds = None if header is None else parse_digits(header.strip())
+    return None if seconds is None else float(seconds)

@@ -49,7 +49,7 @@ def test_inside_a_cluster_the_port_is_reachable() -> None:
     )
 
 
-@pytest.mark.parametrize("address", ["9000", "a:b", "x:70000", ":"])
+@pytest.mark.parametrize("address", ["9000", "a:b", "x:70000", ":", "x:²", ":" + "9" * 5000])
 def test_bad_bind_addresses_are_refused(address: str) -> None:
     with pytest.raises(SettingError, match="HOST:PORT"):
         parse_bind(address, 8081, flag="--health-port")

@@ -21,6 +21,7 @@ PROXY = "http://proxy.example:3128"
         pytest.param("https://notexample", "example", PROXY, id="not a mere suffix"),
         pytest.param("https://k8s.example:6443", "k8s.example:6443", "", id="with its port"),
         pytest.param("https://k8s.example:6443", "k8s.example:443", PROXY, id="another port"),
+        pytest.param("https://k8s.example", "k8s.example:²,k8s.example", "", id="no port"),
         pytest.param("https://10.0.0.1", "10.0.0.0/8", "", id="network"),
         pytest.param("https://10.0.0.1", "10.0.0.1", "", id="address"),
         pytest.param("https://[fd00::1]", "fd00::/8", "", id="network of IPv6"),

@@ -31,4 +31,5 @@ def test_tries_are_bounded() -> None:
 def test_retry_after_counts_in_seconds() -> None:
     assert parse_retry_after("7") == 7
     assert parse_retry_after(None) is None
+    assert parse_retry_after("²") is None
     assert parse_retry_after("Wed, 21 Oct 2026 07:28:00 GMT") is None

@@ -36,6 +36,7 @@ def test_credentials_are_kept_and_not_shown() -> None:
         ("redis://:secret@", "no host"),
         ("redis://r:port", "not a host and port"),
         ("redis://r/x", "database number"),
+        ("redis://r/²", "database number"),
         ("redis+sentinel://r", "master"),
         ("redis+cluster://r/1", "must be 0"),
         ("redis://r?color=red", "color"),

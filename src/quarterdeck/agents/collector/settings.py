@@ -7,6 +7,7 @@ import msgspec
 
 from quarterdeck.inventory.push.address import find_address_problem
 from quarterdeck.kit import duration
+from quarterdeck.kit.digits import parse_digits
 from quarterdeck.kit.redaction import Secret
 
 DEFAULT_BUFFER = Path("/var/lib/quarterdeck-collector")
@@ -106,7 +107,8 @@ class _Reader:
         if not text:
             return default
         try:
-            found = float(text) if text.isdigit() else duration.parse(text) / duration.SECOND
+            whole = parse_digits(text)
+            found = duration.parse(text) / duration.SECOND if whole is None else float(whole)
         except duration.DurationError as error:
             raise InvalidSetting(
                 f"{name} must be seconds or a duration such as 30s: {error}"

@@ -12,6 +12,7 @@ import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
+from quarterdeck.kit.digits import parse_digits
 from quarterdeck.kit.ip_address import parse_address
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.runtime.observability.logging import get_logger
@@ -62,10 +63,11 @@ async def open_tunnel(
 
 def split_address(address: str) -> tuple[str, int]:
     """Host and port; 443 if there is none."""
-    host, colon, port = address.rpartition(":")
-    if not colon or not port.isdigit():
+    host, colon, digits = address.rpartition(":")
+    port = parse_digits(digits)
+    if not colon or port is None:
         return address, 443
-    return host.strip("[]"), int(port)
+    return host.strip("[]"), port
 
 
 def matches_name(certificate: Mapping[str, Any], name: str) -> bool:

@@ -8,6 +8,7 @@ a port, or `*`. Loopback is never proxied.
 from collections.abc import Mapping
 
 from quarterdeck.client.errors import ConfigError
+from quarterdeck.kit.digits import parse_digits
 
 
 def find_proxy(server: str, environment: Mapping[str, str]) -> str:
@@ -63,8 +64,9 @@ def _matches(host: str, port: int, pattern: str) -> bool:
     if pattern in ("", "*"):
         return pattern == "*"
     name, colon, number = pattern.rpartition(":")
-    if colon and number.isdigit() and (":" not in name or name.startswith("[")):
-        if int(number) != port:
+    wanted = parse_digits(number)
+    if colon and wanted is not None and (":" not in name or name.startswith("[")):
+        if wanted != port:
             return False
         pattern = name.strip("[]")
     import ipaddress

@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
 
+from quarterdeck.kit.digits import parse_digits
 from quarterdeck.kit.redaction import Secret
 
 DEFAULT_PORT = 6379
@@ -126,11 +127,12 @@ def _parse_hosts(text: str, default: int) -> tuple[tuple[str, int], ...]:
 def _parse_database(path: list[str], mode: Mode) -> int:
     if not path:
         return 0
-    if len(path) > 1 or not path[0].isdigit():
+    number = parse_digits(path[0])
+    if len(path) > 1 or number is None:
         raise InvalidAddress(f"the path of the Redis URL must be a database number, not {path!r}")
     if mode is Mode.CLUSTER and path[0] != "0":
         raise InvalidAddress(f"the database must be 0 for redis+cluster, not {path[0]}")
-    return int(path[0])
+    return number
 
 
 def _count_replicas(options: Mapping[str, str], mode: Mode) -> int:

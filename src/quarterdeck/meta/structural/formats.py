@@ -14,6 +14,7 @@ from datetime import date
 from urllib.parse import urlsplit
 
 from quarterdeck.kit import duration
+from quarterdeck.kit.digits import parse_digits
 from quarterdeck.kit.patterns import compile_re2
 
 FormatCheck = Callable[[str], bool]
@@ -90,7 +91,8 @@ def _is_cidr(text: str) -> bool:
         return False
     address, _, bits = text.rpartition("/")
     found = _parse_address(address)
-    return found is not None and bits.isdigit() and int(bits) <= found.max_prefixlen
+    length = parse_digits(bits)
+    return found is not None and length is not None and length <= found.max_prefixlen
 
 
 def _is_isbn10(text: str) -> bool:

@@ -5,6 +5,7 @@ from quarterdeck.apis.hypervisor.cluster import HypervisorCluster
 from quarterdeck.apis.hypervisor.fleet import Fleet
 from quarterdeck.apis.hypervisor.names import ADOPT
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
+from quarterdeck.kit.digits import parse_digits
 from quarterdeck.meta.conditions import FALSE
 from quarterdeck.operators.machines import ownership
 from quarterdeck.operators.machines.allocations import Allocations, Entry, get_fleet_key
@@ -147,11 +148,11 @@ def _choose_address(
 async def adopt(machine: Machine, cluster: HypervisorCluster) -> RequeueAfter:
     """Adopt an existing VM that has no owner."""
     text = machine.claim.metadata.annotations[ADOPT]
-    if not text.isdigit():
+    vmid = parse_digits(text)
+    if vmid is None:
         raise Stalled(
             Reason.ADOPTION_REFUSED, f"annotation {ADOPT}: {text!r} must be the id of a VM"
         )
-    vmid = int(text)
     try:
         vm = await machine.call("get_vm", lambda each: each.get_vm(vmid))
     except HypervisorError as error:

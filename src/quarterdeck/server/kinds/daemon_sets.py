@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from quarterdeck.kit.digits import parse_digits
 from quarterdeck.meta.field import FieldError, invalid, not_supported, required
 from quarterdeck.server.kinds import replica_status, validators
 from quarterdeck.server.kinds.fields import get_field, get_items, get_mapping, set_defaults
@@ -59,7 +60,7 @@ def _prepare_daemon_set_update(value: Object, old: Object, context: Context) -> 
     if context.subresource:
         return
     before = get_mapping(old, "metadata", "annotations").get(_TEMPLATE_GENERATION, "0")
-    generation = int(before) if before.isdigit() else 0
+    generation = parse_digits(before) or 0
     changed = get_field(value, "spec", "template") != get_field(old, "spec", "template")
     _count_template(value, generation + changed)
 

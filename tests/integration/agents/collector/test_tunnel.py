@@ -199,6 +199,7 @@ def test_names_of_certificates_match_hosts_without_case(
         ("hub.example:9443", ("hub.example", 9443)),
         ("hub.example", ("hub.example", 443)),
         ("[::1]:9443", ("::1", 9443)),
+        ("hub.example:²", ("hub.example:²", 443)),
     ],
 )
 def test_addresses_are_split(address: str, expected: tuple[str, int]) -> None:

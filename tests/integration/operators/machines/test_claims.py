@@ -392,7 +392,7 @@ async def test_breaker_keeps_a_sick_hypervisor_from_being_asked() -> None:
 async def test_what_a_claim_waits_for_stands_in_its_ready_condition() -> None:
     async with open_world() as world, world.operator():
         await world.set_up()
-        await world.claim(annotations={"hyperfleet.io/adopt-vm": "database"})
+        await world.claim(annotations={"hyperfleet.io/adopt-vm": "1²"})
         await world.until(lambda: _has_reason(world, "Ready", "AdoptionRefused"))
         assert "AdoptionRefused" in await world.events()
         static = {"mode": "static", "staticConfig": {"pool": ["10.0.0.1/24"]}}

@@ -22,6 +22,7 @@ def test_intervals_are_seconds_or_durations(text: str, seconds: float) -> None:
     [
         ("COLLECT_INTERVAL", "soon"),
         ("COLLECT_INTERVAL", "0"),
+        ("COLLECT_INTERVAL", "²"),
         ("BUFFER_SIZE", "many"),
         ("INGESTER_ADDRESS", "https://hub.example.com:9443"),
         ("INGESTER_TLS_ENABLED", "maybe"),

@@ -47,8 +47,9 @@ def test_an_autoscaler_without_a_target_cannot_scale(look: Look) -> None:
     assert find_reasons(look([scaler("100")])) == {"AbleToScale": "FailedGetScale"}
 
 
-def test_an_autoscaler_without_a_load_has_no_metrics(look: Look) -> None:
-    reasons = find_reasons(look([scaler(), deployment(2)]))
+@pytest.mark.parametrize("load", ["", "²", "9" * 5000], ids=["none", "no number", "too long"])
+def test_an_autoscaler_without_a_load_has_no_metrics(load: str, look: Look) -> None:
+    reasons = find_reasons(look([scaler(load), deployment(2)]))
     assert reasons["ScalingActive"] == "FailedGetResourceMetric"
 
 

@@ -71,6 +71,7 @@ GPU = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
         pytest.param(affine("a", "DoesNotExist"), node(labels={"a": ""}), AFFINITY, id="absent"),
         pytest.param(affine("a", "Gt", "3"), node(labels={"a": "4"}), "", id="greater"),
         pytest.param(affine("a", "Lt", "3"), node(labels={"a": "4"}), AFFINITY, id="not less"),
+        pytest.param(affine("a", "Gt", "x"), node(labels={"a": "4"}), AFFINITY, id="no number"),
         pytest.param(affine("a", "Odd"), node(), AFFINITY, id="no operator"),
         pytest.param(
             affine("metadata.name", "In", "n", member="matchFields"), node(), "", id="by name"

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from quarterdeck.kit.digits import parse_digits
 from quarterdeck.server.lifecycle.engine.actions import Action, Create
 from quarterdeck.server.lifecycle.engine.controller import list_metas
 from quarterdeck.server.lifecycle.engine.index import Index
@@ -124,7 +125,7 @@ def _resolve_port(target: int | str, pod: Object, protocol: str) -> int | None:
         for port in container.get("ports") or ():
             if port.get("name") == target and (port.get("protocol") or "TCP") == protocol:
                 return int(port["containerPort"])
-    return int(target) if target.isdigit() else None
+    return parse_digits(target)
 
 
 # Endpoints ---------------------------------------------------------------------------------------

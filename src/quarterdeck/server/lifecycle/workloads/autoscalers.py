@@ -8,6 +8,7 @@ Without the annotation there are no metrics: the autoscaler sets a condition and
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from quarterdeck.kit.digits import parse_digits
 from quarterdeck.server.kinds.simulation import PREFIX
 from quarterdeck.server.lifecycle.engine.actions import Action, Record, Requeue
 from quarterdeck.server.lifecycle.engine.index import Index
@@ -74,10 +75,10 @@ def _scale(view: View, scaler: Object) -> Iterator[Action]:
         yield from _update_status(scaler, {"currentReplicas": 0, "desiredReplicas": 0}, conditions)
         return
     resource, target = found
-    load = get_annotations(scaler).get(LOAD, "")
+    load = parse_digits(get_annotations(scaler).get(LOAD, ""))
     current = int(get_status(target).get("replicas") or 0)
     able = _build_condition("AbleToScale", "True", "SucceededGetScale", "", now)
-    if not load.isdigit():
+    if load is None:
         text = "the HPA was unable to compute the replica count: no metrics returned"
         conditions = [
             able,
@@ -86,11 +87,11 @@ def _scale(view: View, scaler: Object) -> Iterator[Action]:
         idle = {"currentReplicas": current, "desiredReplicas": get_replicas(target)}
         yield from _update_status(scaler, idle, conditions)
         return
-    desired, limited = _compute_desired(scaler, int(load))
+    desired, limited = _compute_desired(scaler, load)
     active = _build_condition("ScalingActive", "True", "ValidMetricFound", "", now)
     numbers: Object = {"currentReplicas": current, "desiredReplicas": desired}
     if current:
-        share = {"averageUtilization": int(load) // current, "averageValue": "0"}
+        share = {"averageUtilization": load // current, "averageValue": "0"}
         numbers["currentMetrics"] = [
             {"type": "Resource", "resource": {"name": "cpu", "current": share}}
         ]

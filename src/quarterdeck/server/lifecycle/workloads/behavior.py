@@ -17,6 +17,7 @@ import enum
 from typing import NamedTuple
 
 from quarterdeck.kit import duration
+from quarterdeck.kit.digits import parse_digits
 from quarterdeck.server.kinds.simulation import PREFIX
 from quarterdeck.server.lifecycle.engine.objects import get_annotations, get_controller
 from quarterdeck.server.registry.resource import Object
@@ -124,6 +125,7 @@ def _parse_seconds(text: str | None) -> float | None:
 
 
 def _parse_exit_code(text: str | None, failure: Failure | None) -> int:
-    if text is not None and text.isdigit():
-        return int(text)
+    code = None if text is None else parse_digits(text)
+    if code is not None:
+        return code
     return 0 if failure is None else failure.exit_code

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from quarterdeck.kit.digits import parse_digits
 from quarterdeck.server.lifecycle.engine.objects import (
     build_owner_reference,
     get_annotations,
@@ -111,8 +112,7 @@ def is_saturated(replica_set: Object, replicas: int) -> bool:
 
 def get_set_revision(replica_set: Object) -> int:
     """Return the revision annotation of a replica set; 0 if it is absent or invalid."""
-    text = get_annotations(replica_set).get(REVISION, "0")
-    return int(text) if text.isdigit() else 0
+    return parse_digits(get_annotations(replica_set).get(REVISION, "0")) or 0
 
 
 def get_generation(value: Object) -> int:

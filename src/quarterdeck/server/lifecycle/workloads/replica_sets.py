@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from quarterdeck.kit.digits import parse_digits
 from quarterdeck.server.lifecycle.engine.actions import Action, Record, Requeue
 from quarterdeck.server.lifecycle.engine.controller import find_controller_keys
 from quarterdeck.server.lifecycle.engine.index import Index
@@ -185,7 +186,8 @@ def rank_for_deletion(pods: list[Object]) -> list[Object]:
 
 def _get_deletion_cost(pod: Object) -> int:
     text = get_annotations(pod).get(_COST, "0")
-    return int(text) if text.lstrip("-").isdigit() else 0
+    cost = parse_digits(text.removeprefix("-")) or 0
+    return -cost if text.startswith("-") else cost
 
 
 def _build_refusal_event(workload_type: WorkloadType, owner: Object, room: Room) -> Record:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from quarterdeck.kit.digits import parse_digits
 from quarterdeck.server.lifecycle.controllers.pod_termination import NODES
 from quarterdeck.server.lifecycle.engine.actions import Action, Record
 from quarterdeck.server.lifecycle.engine.index import Index
@@ -206,9 +207,10 @@ def _matches(expression: Mapping[str, Any], values: Mapping[str, str]) -> bool:
             return value is not None
         case "DoesNotExist":
             return value is None
-        case "Gt":
-            return value is not None and value.isdigit() and int(value) > int(wanted[0])
-        case "Lt":
-            return value is not None and value.isdigit() and int(value) < int(wanted[0])
+        case "Gt" | "Lt" as operator:
+            number, bound = parse_digits(value or ""), parse_digits(wanted[0])
+            if number is None or bound is None:
+                return False
+            return number > bound if operator == "Gt" else number < bound
         case _:
             return False
