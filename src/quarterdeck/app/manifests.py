@@ -252,8 +252,11 @@ def _build_metrics_service(installation: Installation) -> Document:
 
 
 def _build_replicas_service(installation: Installation) -> Document:
-    """A headless Service, by which the hub asks each replica why an object was reconciled."""
-    port = build_tcp_port("metrics", METRICS_PORT)
+    """A headless Service, by which the hub asks each replica why an object was reconciled.
+
+    Its port is not named metrics: a ServiceMonitor would scrape each replica a second time.
+    """
+    port = {**build_tcp_port("metrics", METRICS_PORT), "name": "explain"}
     return {
         **installation.workload.build_object("v1", "Service", f"{installation.prefix}-replicas"),
         "spec": {"clusterIP": "None", "selector": installation.labels, "ports": [port]},

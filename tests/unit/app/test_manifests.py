@@ -29,3 +29,20 @@ def test_webhook_configurations_are_deleted_with_the_operator_that_fills_them() 
         names = [each["metadata"]["name"] for each in documents if "Webhook" in each["kind"]]
         assert names == ([REGISTRATION] * 2 if has_webhooks([part]) else [])
         assert not any("webhooks" in each for each in documents), "the operator's are overwritten"
+
+
+def test_a_service_monitor_reads_each_pod_once() -> None:
+    documents = [*list_documents()]
+    monitors = [each for each in documents if each["kind"] == "ServiceMonitor"]
+    assert monitors
+    for monitor in monitors:
+        wanted = monitor["spec"]["selector"]["matchLabels"].items()
+        (endpoint,) = monitor["spec"]["endpoints"]
+        found = [
+            each["metadata"]["name"]
+            for each in documents
+            if each["kind"] == "Service"
+            and wanted <= each["metadata"]["labels"].items()
+            and any(port["name"] == endpoint["port"] for port in each["spec"]["ports"])
+        ]
+        assert len(found) == 1, found
