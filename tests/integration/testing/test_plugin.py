@@ -74,6 +74,15 @@ def run_pytest(folder: Path, test: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
+def test_a_namespace_is_made_without_the_proxy_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    assert request.getfixturevalue("namespace").startswith("test-")
+
+
 def test_a_failed_test_shows_why_its_reconcile_failed(tmp_path: Path) -> None:
     done = run_pytest(tmp_path, FAILING)
     assert done.returncode == 1, done.stdout + done.stderr
