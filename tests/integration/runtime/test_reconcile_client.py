@@ -8,14 +8,22 @@ from typing import Any
 import msgspec
 import pytest
 
-from quarterdeck.apis.core import ConfigMap, Namespace
+from quarterdeck.apis.core import ConfigMap, Namespace, Pod
+from quarterdeck.apis.core.containers import Container
+from quarterdeck.apis.core.pods import PodSpec
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.client import Client, InterceptingApi
 from quarterdeck.client.intercept import Call, Intercept
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.meta.identity import Key
-from quarterdeck.meta.objects import ObjectMeta, build_owner_reference, replace, with_metadata
+from quarterdeck.meta.objects import (
+    Object,
+    ObjectMeta,
+    build_owner_reference,
+    replace,
+    with_metadata,
+)
 from quarterdeck.runtime import WatchSettings
 from quarterdeck.runtime.cache.event import Author
 from quarterdeck.runtime.informer.factory import InformerFactory
@@ -48,8 +56,8 @@ class World:
         meta = ObjectMeta(name=name, namespace="default", **metadata)
         return await self.server.create(ConfigMap(metadata=meta))
 
-    async def watch(self) -> None:
-        self.informers.ensure(ConfigMap)
+    async def watch(self, kind: type[Object] = ConfigMap) -> None:
+        self.informers.ensure(kind)
         self.informers.start(self.tasks)
         await self.informers.wait_for_cache_sync()
 
@@ -167,6 +175,32 @@ async def test_a_deletion_that_finalizers_hold_back_is_seen_at_once() -> None:
         found = await w.subject.find(ConfigMap, "a", "default")
         assert found is not None and found.is_deleting
         await w.server.update(with_metadata(found, finalizers=()))
+
+
+@pytest.mark.parametrize(
+    ("grace_s", "is_left"),
+    [pytest.param(None, True, id="with a grace period"), pytest.param(0, False, id="at once")],
+)
+async def test_a_deleted_pod_is_seen_as_terminating_until_its_grace_period_ends(
+    grace_s: int | None, *, is_left: bool
+) -> None:
+    spec = PodSpec(node_name="n", containers=(Container(name="c", image="i"),))
+    async with world() as w:
+        pod = Pod(metadata=ObjectMeta(name="a", namespace="default"), spec=spec)
+        stored = await w.server.create(pod)
+        await w.watch(Pod)
+        await w.subject.delete(stored, grace_s=grace_s)
+        found = await w.subject.find(Pod, "a", "default")
+        assert (found is not None and found.is_deleting) == is_left
+
+
+async def test_a_deleted_namespace_is_seen_as_terminating() -> None:
+    async with world() as w:
+        stored = await w.server.create(Namespace(metadata=ObjectMeta(name="a")))
+        await w.watch(Namespace)
+        await w.subject.delete(stored)
+        found = await w.subject.find(Namespace, "a")
+        assert found is not None and found.is_deleting
 
 
 async def test_a_refused_deletion_is_raised() -> None:

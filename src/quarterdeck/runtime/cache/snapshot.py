@@ -40,6 +40,7 @@ class Metadata(msgspec.Struct, frozen=True, rename="camel", gc=False):
     resource_version: str = ""
     generation: int = 0
     deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     owner_references: tuple[OwnerReference, ...] | None = None

@@ -18,7 +18,7 @@ from quarterdeck.meta.objects import Object, decode, get_raw, to_builtins, to_do
 from quarterdeck.runtime.cache.cache import Cache
 from quarterdeck.runtime.cache.event import Author
 from quarterdeck.runtime.cache.labels import parse_selector
-from quarterdeck.runtime.cache.snapshot import Snapshot, parse_version, read_head
+from quarterdeck.runtime.cache.snapshot import Metadata, Snapshot, parse_version, read_head
 from quarterdeck.runtime.informer.factory import InformerFactory
 from quarterdeck.runtime.observability.controller_metrics import ControllerMetrics
 from quarterdeck.runtime.reconcile.apply import is_apply_redundant
@@ -263,9 +263,8 @@ class ReconcileClient:
 
     def _record_deletion(self, kind: type[Object], key: Key, uid: str, answer: bytes) -> int:
         head = read_head(answer)
-        is_pending = head.kind != "Status" and bool(head.metadata.deletion_timestamp)
         informer = self._shared.informers.find(kind)
-        if informer is not None and is_pending and head.metadata.finalizers:
+        if informer is not None and head.kind != "Status" and _is_terminating(head.metadata):
             informer.cache.record_write(answer, self._author)
         elif informer is not None:
             informer.cache.record_deletion(key, uid, self._author)
@@ -325,6 +324,16 @@ class ReconcileClient:
     def _get_cached(self, kind: type[Object], key: Key) -> Snapshot | None:
         informer = self._shared.informers.find(kind)
         return informer.cache.snapshot(key) if informer is not None else None
+
+
+def _is_terminating(metadata: Metadata) -> bool:
+    """Whether a deleted object still exists: for finalizers, or until its grace period ends.
+
+    A Namespace has neither in its metadata; the grace period of what is gone is zero.
+    """
+    if not metadata.deletion_timestamp:
+        return False
+    return bool(metadata.finalizers) or metadata.deletion_grace_period_seconds != 0
 
 
 def build_path(kind: type[Object], key: Key, subresource: str = "") -> ResourcePath:
