@@ -113,7 +113,7 @@ class Dispatcher(Generic[K]):
         except asyncio.CancelledError:
             if future.done() and not future.cancelled():
                 self._wake_one()  # pass the wake-up on, or a key stays unprocessed
-            else:
+            elif future in self._sleepers:  # else a key came meanwhile and went to the next
                 self._sleepers.remove(future)
             raise
 

@@ -423,6 +423,18 @@ async def test_key_that_was_added_while_it_was_processed_wakes_another_worker() 
     assert taken.key == 1
 
 
+async def test_a_worker_cancelled_just_before_a_key_arrives_is_cancelled() -> None:
+    dispatcher: Dispatcher[int] = Dispatcher(WorkQueue(Stepped()), VirtualClock())
+    waiting = asyncio.ensure_future(dispatcher.get())
+    await asyncio.sleep(0)
+    waiting.cancel()
+    dispatcher.add(1)
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    taken = await dispatcher.get()
+    assert taken is not None and taken.key == 1
+
+
 class Tracked:
     """A key by name that shows whether the queue still holds it."""
 
