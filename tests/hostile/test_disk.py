@@ -171,15 +171,20 @@ async def test_damaged_mark_is_refused(database: Path) -> None:
     await store.close()
 
 
-async def test_database_without_checksums_is_upgraded(database: Path) -> None:
-    store = open_sqlite(database)
-    await fill(store, 20)
-    await store.close()
+def drop_checksums(database: Path) -> None:
+    """Make the database one of format 1, which had neither checksums nor a mark."""
     with sqlite3.connect(database) as connection:
         connection.execute("ALTER TABLE log DROP COLUMN checksum")
         connection.execute("PRAGMA user_version = 1")
     connection.close()
     get_mark_path(database).unlink()
+
+
+async def test_database_without_checksums_is_upgraded(database: Path) -> None:
+    store = open_sqlite(database)
+    await fill(store, 20)
+    await store.close()
+    drop_checksums(database)
     store = open_sqlite(database)
     assert (store.revision, store.snapshot().count("pods")) == (21, 20)
     await store.close()
@@ -194,6 +199,34 @@ async def test_database_without_checksums_is_upgraded(database: Path) -> None:
     change_value(database, 7)
     with pytest.raises(WritesLost, match="revision 7 "):
         open_sqlite(database)
+
+
+async def test_database_without_checksums_is_verified_copied_and_restored(
+    database: Path, tmp_path: Path
+) -> None:
+    store = open_sqlite(database)
+    await fill(store, 20)
+    await store.close()
+    drop_checksums(database)
+    checked = await asyncio.to_thread(verify, database)
+    assert (checked.revision, checked.objects, checked.problems) == (21, 20, "")
+    copy = tmp_path / "copy.db"
+    assert (await asyncio.to_thread(snapshot, database, copy)).objects == 20
+    assert (await asyncio.to_thread(restore, copy, database)).revision > 21
+    store = open_sqlite(database)
+    assert store.snapshot().count("pods") == 20
+    await store.close()
+
+
+async def test_a_lost_mark_is_written_again(database: Path) -> None:
+    store = open_sqlite(database)
+    await fill(store, 3)
+    await store.close()
+    get_mark_path(database).unlink()
+    store = open_sqlite(database)
+    assert store.snapshot().count("pods") == 3
+    await store.close()
+    assert read_mark(get_mark_path(database)) == 4
 
 
 async def test_snapshot_of_a_running_store_is_restored(database: Path, tmp_path: Path) -> None:

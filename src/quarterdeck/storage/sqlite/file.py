@@ -17,7 +17,8 @@ Durability = Literal["full", "normal"]
 MAGIC: Final = b"SQLite format 3\0"
 APPLICATION: Final = 0x51444B31
 FORMAT: Final = 2
-"""Format 1 had no checksums; it is upgraded when it is opened."""
+UNSEALED: Final = 1
+"""A format without checksums. A store upgrades it; snapshots and checks read it as it is."""
 PAGE: Final = 8192
 CHECKPOINT_PAGES: Final = 1000
 """How far the write-ahead log may grow before it is copied back."""

@@ -13,11 +13,13 @@ from quarterdeck.kit.gc_tuning import pause_gc
 from quarterdeck.storage.encryption import MARK, Cipher, build_unknown_key_error
 from quarterdeck.storage.errors import Damaged
 from quarterdeck.storage.sqlite.checksum import compute_checksum
-from quarterdeck.storage.sqlite.file import connect_read_only
+from quarterdeck.storage.sqlite.file import UNSEALED, connect_read_only
 from quarterdeck.storage.state import State
 from quarterdeck.storage.types import Derive, Entry, StoreEvent, StoreKey, defer_facts
 
 LOAD: Final = "SELECT * FROM log ORDER BY revision"
+LOAD_UNSEALED: Final = "SELECT *, NULL FROM log ORDER BY revision"
+"""The same in a database without checksums, which is read to be copied or checked."""
 MAX_FINDINGS: Final = 20
 """How many damaged rows are named; the others are counted."""
 
@@ -50,10 +52,12 @@ def load(path: Path, derive: Derive | None, *, keep: int, cipher: Cipher | None 
             raise Damaged(f"{path} is damaged: the compacted revision is missing")
         revision = max(newest or 0, compacted)
         floor = max(compacted, revision - keep)
-        for row in connection.execute(LOAD):
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        is_sealed = version != UNSEALED
+        for row in connection.execute(LOAD if is_sealed else LOAD_UNSEALED):
             number, resource, namespace, name, created, replaced, value, checksum = row
             where = (resource, namespace, name)
-            if checksum != compute_checksum(number, where, created, replaced, value):
+            if is_sealed and checksum != compute_checksum(number, where, created, replaced, value):
                 findings.append(f"revision {number} of {_join(where)}: wrong checksum")
                 continue
             key = StoreKey(intern(resource), intern(namespace), name)
