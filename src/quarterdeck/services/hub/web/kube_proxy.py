@@ -109,8 +109,8 @@ def _find_refusal(request: Request, target: str, path: ResourcePath | None) -> s
         return f"method {request.method} is not passed on"
     if path is not None and path.subresource.partition("/")[0] in _REFUSED:
         return f"the dashboard does not pass on {path.subresource}; use kubectl"
-    query = dict(parse_qsl(target.partition("?")[2]))
-    if "watch" in query:
+    query = dict(parse_qsl(target.partition("?")[2], keep_blank_values=True))
+    if "watch" in query or (path is not None and path.legacy_watch):  # `?watch` is true, too
         return "watches go through /watch, which carries several of them"
     return ""
 
