@@ -42,10 +42,13 @@ class HubReader:
         return {name: decode_labels(data) for name, data in zip(names, found, strict=True)}
 
     async def get_cluster_labels(self, name: str) -> dict[str, str] | None:
-        """Return the labels of a cluster; None if there is no such cluster in the store."""
-        is_known = name in await self.state.get_members(keys.CLUSTERS)
-        found = await self.state.get(keys.cluster(name, "labels")) if is_known else None
-        return decode_labels(found) if is_known else None
+        """Return the labels of a cluster; None if there is no such cluster in the store.
+
+        A cluster has a status as long as it is in the set of all, which may be large.
+        """
+        wanted = [keys.cluster(name, part) for part in ("status", "labels")]
+        status, labels = await self.state.get_many(wanted)
+        return decode_labels(labels) if status is not None else None
 
     async def get_clusters(self, names: Sequence[str]) -> list[StoredCluster]:
         """Return the parts of several clusters, in one round trip."""

@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 
+import pytest
 from tests.integration.services.hub.conftest import World
 from tests.integration.services.hub.test_endpoints import rule
 
@@ -63,6 +64,24 @@ async def test_a_viewer_hears_of_clusters_they_may_see(world: Make) -> None:
             await happen(w, "prod-east")
             assert await anext(lines) == "event: cluster.reconciled"
             assert '"cluster":"prod-east"' in await anext(lines)
+
+
+async def test_an_event_does_not_read_the_names_of_all_clusters(
+    world: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with world() as w, asyncio.timeout(240):
+        await w.policy("p", rules=[rule("prod-*")])
+        async with listening(w, "alice") as lines:
+            sets: list[str] = []
+
+            async def record(key: str) -> frozenset[str]:
+                sets.append(key)
+                return frozenset()
+
+            monkeypatch.setattr(w.state, "get_members", record)
+            await happen(w, "prod-east")
+            assert await anext(lines) == "event: cluster.reconciled"
+            assert sets == []
 
 
 async def test_a_viewer_whose_access_is_revoked_hears_nothing_more(world: Make) -> None:
