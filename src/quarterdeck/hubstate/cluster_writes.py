@@ -134,7 +134,9 @@ def plan_nodes(
         parts = ("", "metrics", "conditions")
         yield DeleteKeys(tuple(keys.node(name, node, part) for node in gone for part in parts))
     if present:
-        yield AddMembers(keys.cluster(name, "nodes"), tuple(sorted(present)))
+        # expires like the rest: a batch may be stored while its cluster is deleted
+        ttl_s = max(ttls.cache_s, ttls.retention_s)
+        yield AddMembers(keys.cluster(name, "nodes"), tuple(sorted(present)), ttl_s)
     for each in facts:
         yield from _plan_node(name, each, at, ttls)
     summary = nodes.summarize(facts, now=rfc3339.format_time(at))

@@ -31,6 +31,7 @@ class AddMembers(msgspec.Struct, frozen=True):
 
     key: str
     members: tuple[str, ...]
+    ttl_s: int | None = None
 
 
 class RemoveMembers(msgspec.Struct, frozen=True):

@@ -131,11 +131,14 @@ async def test_a_value_is_deleted_only_while_it_is_the_one_named(states: Open) -
 async def test_a_key_with_a_ttl_expires(states: Open) -> None:
     store = states()
     await store.commit([SetValue("short", b"1", 1), SetFields("hash", {"a": "1"}, 1)])
+    await store.commit([AddMembers("set", ("a",)), AddMembers("set", ("b",), 1)])
     await store.commit([SetValue("long", b"1", 100), SetValue("ever", b"1")])
     assert await store.get("short") == b"1"
 
     async def expired() -> bool:
-        return await store.get("short") is None and not await store.get_fields("hash")
+        if await store.get_fields("hash") or await store.get_members("set"):
+            return False
+        return await store.get("short") is None
 
     await eventually(expired)
     assert await store.list_keys("") == ["ever", "long"]

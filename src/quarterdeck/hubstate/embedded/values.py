@@ -119,7 +119,7 @@ def apply_write(value: Value | None, write: KeyWrite, now: float) -> Value | Non
             fields = {**(before.fields if before else {}), **write.fields}
             return Hash(_compute_deadline(write.ttl_s, now, before), fields) if fields else None
         case AddMembers() | RemoveMembers():
-            return _change_members(value, write)
+            return _change_members(value, write, now)
         case ReplaceMembers():
             deadline = _compute_deadline(write.ttl_s, now, None)
             return Members(deadline, frozenset(write.members)) if write.members else None
@@ -138,12 +138,18 @@ def extend_ttl(value: Value, deadline: float) -> Value:
     return msgspec.structs.replace(value, expires_at=deadline)
 
 
-def _change_members(value: Value | None, write: AddMembers | RemoveMembers) -> Members | None:
+def _change_members(
+    value: Value | None, write: AddMembers | RemoveMembers, now: float
+) -> Members | None:
     before = check_type(value, Members, write.key)
     members = before.members if before else frozenset()
-    added = isinstance(write, AddMembers)
-    members = members.union(write.members) if added else members.difference(write.members)
-    return Members(before.expires_at if before else None, members) if members else None
+    deadline = before.expires_at if before else None
+    if isinstance(write, RemoveMembers):
+        members = members.difference(write.members)
+    elif write.members:
+        members = members.union(write.members)
+        deadline = _compute_deadline(write.ttl_s, now, before)
+    return Members(deadline, members) if members else None
 
 
 def _change_scored(

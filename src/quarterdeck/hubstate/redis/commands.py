@@ -67,6 +67,7 @@ def _build_command(write: Write) -> Iterator[Command]:
         case AddMembers():
             if write.members:
                 yield ("SADD", write.key, *write.members)
+                yield from _expire(write.key, write.ttl_s)
         case RemoveMembers():
             if write.members:
                 yield ("SREM", write.key, *write.members)

@@ -5,7 +5,11 @@ from collections.abc import Mapping
 import msgspec
 
 from quarterdeck.hubstate import keys
+from quarterdeck.hubstate.writes import SetValue
 from quarterdeck.inventory.push.messages import MetricsBatch
+
+KEPT_S = 7 * 24 * 3600
+"""Lifetime of a checkpoint. Without one a batch that is sent again is stored again, in order."""
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +55,14 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
 def get_key(cluster: str) -> str:
     """Return the key of a cluster's checkpoint."""
     return keys.cluster(cluster, "collector:mark")
+
+
+def plan_checkpoint(cluster: str, data: bytes) -> SetValue:
+    """Plan the write of an encoded checkpoint.
+
+    It expires, because a batch may be stored while its cluster is deleted.
+    """
+    return SetValue(get_key(cluster), data, KEPT_S)
 
 
 def decode_checkpoint(data: bytes | None) -> Checkpoint:

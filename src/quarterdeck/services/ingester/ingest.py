@@ -18,7 +18,7 @@ from quarterdeck.hubstate.notices import plan_notice
 from quarterdeck.hubstate.ports import History, Sample, StateStore
 from quarterdeck.hubstate.push import tokens
 from quarterdeck.hubstate.push.batches import InvalidBatch, read_cluster, read_source
-from quarterdeck.hubstate.writes import SetValue, Write
+from quarterdeck.hubstate.writes import Write
 from quarterdeck.inventory.push.messages import Ack, MetricsBatch
 from quarterdeck.kit import json
 from quarterdeck.kit.budget import Budget
@@ -100,7 +100,7 @@ class Ingest:
         if checkpoint.has_stored(batch):
             self.duplicates += 1
             if stored is not None:  # the first try may have failed after the store had it
-                await self._state.commit([SetValue(checkpoints.get_key(cluster), stored)])
+                await self._state.commit([checkpoints.plan_checkpoint(cluster, stored)])
             return done
         sources = await self._state.get_members(keys.ENABLED_SOURCES)
         plan = _BatchPlan(cluster, batch, checkpoint, sources=sources, now=self._clock.now())
@@ -114,7 +114,7 @@ class Ingest:
             return Ack(batch_id=batch.batch_id, error=str(error))
         after = checkpoint.advance(batch, plan.at.timestamp(), sources=sources)
         await self._state.commit(
-            [*writes, SetValue(checkpoints.get_key(cluster), json.encode(after))]
+            [*writes, checkpoints.plan_checkpoint(cluster, json.encode(after))]
         )
         self.stored += 1
         return done

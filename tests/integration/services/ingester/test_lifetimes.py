@@ -1,19 +1,22 @@
 """What collectors push outlives the intervals it comes in, and is counted."""
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import msgspec
+import pytest
 from ingester_hub import Hub, make_batch, with_hub
 
-from quarterdeck.hubstate import keys
+from quarterdeck.hubstate import cluster_writes, keys
 from quarterdeck.hubstate.embedded.history import open_history
 from quarterdeck.hubstate.embedded.state import EmbeddedState, open_embedded
 from quarterdeck.hubstate.push import tokens
-from quarterdeck.hubstate.writes import AddMembers, SetValue
+from quarterdeck.hubstate.writes import AddMembers, SetValue, Write
+from quarterdeck.inventory.nodes import NodeFacts
 from quarterdeck.inventory.push.messages import ConnectRequest, CustomResourceBatch, RegisterRequest
 from quarterdeck.kit.clock import VirtualClock
+from quarterdeck.services.ingester import checkpoints
 from quarterdeck.services.ingester.configs import Configs
 from quarterdeck.services.ingester.ingest import Ingest
 from quarterdeck.services.ingester.options import IngesterOptions
@@ -82,6 +85,25 @@ async def test_a_cluster_that_is_read_seldom_stays_known() -> None:
         await world.push()
         await world.clock.advance(3 * 1800 - 10)
         assert await world.state.get(keys.cluster("east", "metrics")) is not None
+
+
+async def test_nothing_stays_for_ever_of_a_batch_that_is_stored_while_its_cluster_is_deleted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with running_world() as world:
+        commit = world.state.commit
+
+        async def delete_then_commit(writes: Sequence[Write]) -> None:
+            if any(isinstance(each, AddMembers) for each in writes):
+                found = await world.state.list_keys("cluster:east:")
+                await commit([*cluster_writes.plan_deletion("east", found, world.clock.now())])
+            await commit(writes)
+
+        monkeypatch.setattr(world.state, "commit", delete_then_commit)
+        await world.push(node_metrics=(NodeFacts(name="n1", timestamp="", status="Ready"),))
+        assert await world.state.get_members(keys.cluster("east", "nodes")) == {"n1"}
+        await world.clock.advance(checkpoints.KEPT_S + 1)
+        assert await world.state.list_keys("cluster:east:") == []
 
 
 @with_hub
