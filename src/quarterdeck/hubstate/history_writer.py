@@ -26,6 +26,8 @@ class HistoryWriter:
         self._history = history
         self._clock = clock
         self._waiting: deque[Sample] = deque()
+        self._writing = 0
+        """How many samples the write at hand has taken."""
         self._max = max_waiting
         self._news = asyncio.Event()
         self.written = 0
@@ -46,7 +48,7 @@ class HistoryWriter:
     @property
     def waiting(self) -> int:
         """Samples that are not written yet."""
-        return len(self._waiting)
+        return len(self._waiting) + self._writing
 
     async def run(self) -> None:
         """Write buffered samples; cancel it to stop, then `flush`."""
@@ -65,6 +67,7 @@ class HistoryWriter:
 
     async def _write_batch(self) -> bool:
         batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
+        self._writing = len(batch)
         try:
             await self._history.write(batch)
         except HistoryUnavailable as error:
@@ -80,6 +83,8 @@ class HistoryWriter:
             self.dropped += len(batch)
             self.problem = f"{type(error).__name__}: {error}"
             return True
+        finally:
+            self._writing = 0
         self.written += len(batch)
         self.problem = ""
         return True

@@ -3,10 +3,13 @@
 The history is written first, because writing a sample twice changes nothing. State and checkpoint
 are committed together: a hub that is killed between the two writes stores the batch again when it
 is sent again, and one that is killed after the commit recognizes it.
+
+The current state never waits for the history: while that does not answer, samples wait in memory,
+up to a limit, and batches are acknowledged without it.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -14,6 +17,7 @@ import msgspec
 from quarterdeck.hubstate import cluster_records, collection_records, keys, series
 from quarterdeck.hubstate.cluster_writes import ClusterTtls
 from quarterdeck.hubstate.errors import HistoryUnavailable, HubStateError
+from quarterdeck.hubstate.history_writer import HistoryWriter
 from quarterdeck.hubstate.notices import plan_notice
 from quarterdeck.hubstate.ports import History, Sample, StateStore
 from quarterdeck.hubstate.push import tokens
@@ -23,11 +27,14 @@ from quarterdeck.inventory.push.messages import Ack, MetricsBatch
 from quarterdeck.kit import json
 from quarterdeck.kit.budget import Budget
 from quarterdeck.kit.clock import Clock
+from quarterdeck.runtime.observability.logging import get_logger
 from quarterdeck.services.ingester import checkpoints
 from quarterdeck.services.ingester.checkpoints import Checkpoint
 from quarterdeck.services.ingester.errors import TokenRefused
 from quarterdeck.services.ingester.metrics import IngesterMetrics
 from quarterdeck.services.ingester.options import IngesterOptions
+
+_log = get_logger("services.ingester")
 
 
 class Ingest:
@@ -51,6 +58,8 @@ class Ingest:
         """Limits how many batches are decoded at once: decoded ones take ten times their bytes."""
         self.held = Budget(options.max_held_bytes)
         """Budget for the incomplete batches of all streams."""
+        self.backlog = HistoryWriter(history, clock=clock, max_waiting=options.max_waiting_samples)
+        """Samples that wait until the history answers again; its `run` must run meanwhile."""
         self.intervals: Mapping[str, int] = {}
         """Seconds between two collections of each source."""
         self.stored = 0
@@ -107,17 +116,29 @@ class Ingest:
         plan.read(self._find_ttl)
         nodes = await self._state.get_members(keys.cluster(cluster, "nodes"))
         writes = plan.build_writes(nodes, self._options.build_ttls(_read_interval(spec)))
-        try:
-            await self._history.write(plan.samples)
-        except HistoryUnavailable as error:
-            await self._state.commit(writes)  # current state is kept; the batch comes again
-            return Ack(batch_id=batch.batch_id, error=str(error))
+        is_recorded = await self._record(plan.samples)
         after = checkpoint.advance(batch, plan.at.timestamp(), sources=sources)
         await self._state.commit(
             [*writes, checkpoints.plan_checkpoint(cluster, json.encode(after))]
         )
+        if not is_recorded:
+            self.backlog.add(plan.samples)
         self.stored += 1
         return done
+
+    async def _record(self, samples: Sequence[Sample]) -> bool:
+        """Write samples to the history; False if they have to wait.
+
+        It is asked only when nothing waits: each try may take as long as an answer to a collector.
+        """
+        if self.backlog.waiting:
+            return False
+        try:
+            await self._history.write(samples)
+        except HistoryUnavailable as error:
+            _log.warning("the history does not answer; samples wait", reason=str(error))
+            return False
+        return True
 
     def _find_ttl(self, source: str) -> int:
         """How long rows of a source are kept: at least three of its own intervals."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from quarterdeck.hubstate.history_writer import HistoryWriter
 from quarterdeck.kit.metrics import Registry
 
 _SECONDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -33,12 +34,26 @@ class IngesterMetrics:
             "Streams that were ended, by reason",
             ("reason",),
         )
+        self._history = r.gauge(
+            "clusterpulse_ingester_history_samples",
+            "Samples that the history did not take at once: waiting, dropped",
+            ("state",),
+        )
 
     def follow_connections(self, count: Callable[[], int]) -> None:
         """Export the number of connected collectors, which `count` returns."""
 
         def read() -> None:
             self._connected.labels().value = float(count())
+
+        self._registry.add_collector(read)
+
+    def follow_backlog(self, writer: HistoryWriter) -> None:
+        """Export how many samples wait until the history answers, and how many were dropped."""
+
+        def read() -> None:
+            self._history.labels("waiting").value = writer.waiting
+            self._history.labels("dropped").value = writer.dropped
 
         self._registry.add_collector(read)
 

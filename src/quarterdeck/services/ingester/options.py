@@ -41,6 +41,8 @@ class IngesterOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The same per address, so that a peer that never registers delays only its own address."""
     max_parallel_batches: int = 8
     """Batches that are decoded and stored at once; others wait in encoded form."""
+    max_waiting_samples: int = 200_000
+    """Samples that wait in memory (36 MiB) until the history answers; then the oldest go."""
     register_timeout_s: float = 10.0
     idle_s: float = 90.0
     """A stream that sends nothing for so long is closed; collectors send heartbeats every 30 s."""

@@ -71,6 +71,7 @@ class Ingester:
             per_peer=options.max_registering_of_peer, in_total=options.max_registering
         )
         self._metrics.follow_connections(lambda: len(self._sessions))
+        self._metrics.follow_backlog(self._ingest.backlog)
         self._is_draining = False
         self.port = 0
 
@@ -78,12 +79,17 @@ class Ingester:
     async def running(self) -> AsyncIterator[None]:
         """Listen while the block runs; then let streams finish their current batch.
 
+        Samples that wait for the history are tried once more at the end.
+
         Raises:
             ListenFailed: if it cannot listen.
         """
         server = self._build_server()
-        async with Supervisor("ingester") as tasks:
+        async with contextlib.AsyncExitStack() as stack:
+            stack.push_async_callback(self._flush)
+            tasks = await stack.enter_async_context(Supervisor("ingester"))
             tasks.spawn(self._configs.run(), name="configs")
+            tasks.spawn(self._ingest.backlog.run(), name="backlog")
             await server.start()
             if self._options.tls is None:
                 _log.warning(
@@ -114,6 +120,13 @@ class Ingester:
         for session in list(self._sessions.values()):
             session.ending.set()
         await server.stop(self._options.drain_s)
+
+    async def _flush(self) -> None:
+        backlog = self._ingest.backlog
+        with contextlib.suppress(TimeoutError):
+            await run_within(self._clock, self._options.drain_s, backlog.flush())
+        if backlog.waiting:
+            _log.warning("samples are lost: the history does not answer", count=backlog.waiting)
 
     def _build_server(self) -> "grpc.aio.Server":
         load_grpc()

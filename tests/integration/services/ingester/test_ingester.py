@@ -24,6 +24,7 @@ from quarterdeck.inventory.push.messages import (
     HealthReport,
 )
 from quarterdeck.kit import rfc3339
+from quarterdeck.testing.poll import eventually
 
 SOURCE = "default/pvc"
 
@@ -221,7 +222,7 @@ async def test_a_stream_that_ends_leaves_a_lease_that_is_taken_over_meanwhile(
 
 
 @with_hub
-async def test_a_history_that_is_down_is_not_acknowledged_and_state_stays_fresh(
+async def test_current_state_does_not_wait_for_a_history_that_is_down(
     hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = hub.history.write
@@ -234,12 +235,37 @@ async def test_a_history_that_is_down_is_not_acknowledged_and_state_stays_fresh(
 
     monkeypatch.setattr(hub.history, "write", fail)
     async with hub.connect("east", await hub.issue("east")) as wire:
-        ack = await wire.push(make_batch(4))
-        assert (ack.success, ack.is_permanent, ack.error) == (False, False, "nobody answers")
-        assert await read_nodes(hub) == 4
-        down = False
-        assert (await wire.push(make_batch(4))).success
-    assert await count_points(hub) == 1
+        for sequence in (4, 5):
+            assert (await wire.push(make_batch(sequence))).success
+            assert await read_nodes(hub) == sequence
+    waiting = 'clusterpulse_ingester_history_samples{state="waiting"}'
+    assert f"{waiting} 0" not in hub.registry.render().decode()
+    down = False
+    await eventually(lambda: f"{waiting} 0" in hub.registry.render().decode())
+    assert await count_points(hub) == 2
+
+
+@with_hub
+async def test_a_history_that_hangs_is_asked_by_one_batch(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, hangs = 0, asyncio.Event()
+
+    async def fail(samples: list[Sample]) -> None:
+        nonlocal asked
+        asked += 1
+        if asked > 1:  # in the background
+            hangs.set()
+            await asyncio.Event().wait()
+        raise HistoryUnavailable("nobody answers")
+
+    monkeypatch.setattr(hub.history, "write", fail)
+    async with hub.connect("east", await hub.issue("east")) as wire, asyncio.timeout(240):
+        assert (await wire.push(make_batch(1))).success
+        await hangs.wait()
+        assert (await wire.push(make_batch(2))).success
+        assert await read_nodes(hub) == 2
+    monkeypatch.undo()
 
 
 @with_hub
