@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.hubstate.embedded.history import EmbeddedHistory, open_history
+from quarterdeck.hubstate.embedded.history import (
+    SETTLED_HOURS,
+    EmbeddedHistory,
+    open_history,
+)
 from quarterdeck.hubstate.errors import HistoryUnavailable
 from quarterdeck.hubstate.ports import RangeQuery, Sample, Series
 from quarterdeck.kit.clock import VirtualClock
@@ -65,11 +69,12 @@ async def test_what_is_older_than_the_retention_is_forgotten(tmp_path: Path) -> 
     clock = VirtualClock()
     await _fill(tmp_path / "h.db", clock, 2)
     await clock.advance(101 * 3600)
-    await _fill(tmp_path / "h.db", clock, 2)
+    began = clock.now().timestamp()
+    await _fill(tmp_path / "h.db", clock, SETTLED_HOURS + 2)
     found = await _query(
         tmp_path / "h.db", clock, ago=timedelta(hours=200), step=timedelta(hours=1)
     )
-    assert min(at for at, _ in found.points) > clock.now().timestamp() - 4 * 3600
+    assert min(at for at, _ in found.points) >= began
 
 
 class SetClock(VirtualClock):
@@ -121,6 +126,19 @@ async def test_clock_that_was_ahead_for_a_while_leaves_no_gap(tmp_path: Path) ->
     await _fill(path, clock, 26)
     found = await _query(path, clock, ago=timedelta(hours=25), step=timedelta(hours=1))
     assert len(found.points) == 26
+
+
+async def test_clock_that_was_ahead_by_more_than_the_retention_deletes_nothing(
+    tmp_path: Path,
+) -> None:
+    clock, path = SetClock(), tmp_path / "h.db"
+    await _fill(path, clock, 30)
+    clock.shift = timedelta(days=365)
+    await _fill(path, clock, 5)
+    clock.shift = timedelta()
+    await _fill(path, clock, 30)
+    found = await _query(path, clock, ago=timedelta(hours=64), step=timedelta(hours=1))
+    assert len(found.points) >= 60
 
 
 async def test_hub_that_wakes_after_years_answers_at_once(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 Queries are answered from memory; the store makes the data durable. Each write is one durable entry.
 Once an hour is over, its roll-ups are written together, and raw entries that no query needs any
-more are deleted.
+more are deleted. Hourly roll-ups are deleted by a time that a day of samples confirms, because a
+clock that is set months ahead by mistake would delete them all at once.
 """
 
 import math
@@ -26,6 +27,7 @@ from quarterdeck.hubstate.errors import HistoryUnavailable
 from quarterdeck.hubstate.ports import RangeQuery, Sample, Series
 from quarterdeck.kit.clock import Clock
 from quarterdeck.storage import (
+    Entry,
     OpenFailed,
     StorageError,
     Store,
@@ -36,6 +38,8 @@ from quarterdeck.storage import (
 )
 
 RETENTION_S = 30 * 24 * HOUR_S
+SETTLED_HOURS = 24
+"""How many hours must have samples before the clock is trusted to delete."""
 GRACE_S = 300.0
 """How long the roll-ups of an hour wait for late samples; later ones are added an hour later."""
 _RETAIN = 16
@@ -79,6 +83,8 @@ class EmbeddedHistory:
         self._sequence = 0
         self._sealed = 0.0
         """The time up to which roll-ups exist."""
+        self._coarse_from = 0.0
+        """The time before which hourly roll-ups are deleted."""
         self._late: set[float] = set()
         """The beginnings of hours that got samples after they were rolled up."""
         self._load()
@@ -209,32 +215,33 @@ class EmbeddedHistory:
         return self._store.put(StoreKey(kind, "", name), lambda _: data)
 
     def _trim(self) -> None:
-        oldest = self._sealed - self._retention_s
         for key, tiers in list(self._series.items()):
             tiers.drop_raw_before(self._raw_from)
             tiers.fine.drop_before(self._fine_from)
-            tiers.coarse.drop_before(oldest)
+            tiers.coarse.drop_before(self._coarse_from)
             if tiers.is_empty:
                 del self._series[key]
                 self._names[key[0]].discard(key)
 
     def _delete_old(self) -> Iterator[Ticket]:
         snapshot = self._store.snapshot()
+        hours = [_find_end(entry) for entry in snapshot.range(_COARSE)]
+        self._coarse_from = find_settled(hours, before=self._sealed) - self._retention_s
         limits = (
             (_BATCH, self._raw_from),
             (_FINE, self._fine_from),
-            (_COARSE, self._sealed - self._retention_s),
+            (_COARSE, self._coarse_from),
         )
         for kind, moment in limits:
             for entry in snapshot.range(kind):
-                if (int(entry.key.name[:10]) + 1) * HOUR_S > moment:
+                if _find_end(entry) > moment:
                     break
                 yield self._store.delete(entry.key, lambda _: b"")
 
     def _load(self) -> None:
         snapshot = self._store.snapshot()
         for entry in snapshot.range(_COARSE):
-            self._sealed = (int(entry.key.name) + 1) * HOUR_S
+            self._sealed = _find_end(entry)
         for kind, column in ((_FINE, "fine"), (_COARSE, "coarse")):
             for entry in snapshot.range(kind):
                 for name, labels, numbers in _rows.decode(entry.value):
@@ -250,6 +257,20 @@ class EmbeddedHistory:
         # Hours that have samples are sealed once more; if they were before, nothing changes.
         self._sealed = min(self._sealed, _find_hour(first))
         self._reopen()
+
+
+def find_settled(hours: Sequence[float], *, before: float) -> float:
+    """The newest time with enough hours of samples since then; 0 if there is none.
+
+    `hours` are the ends of the hours with samples, in order; those after `before` do not count.
+    """
+    over = [each for each in hours if each <= before]
+    return over[-SETTLED_HOURS] if len(over) >= SETTLED_HOURS else 0.0
+
+
+def _find_end(entry: Entry) -> float:
+    """The end of the hour of an entry, which its name begins with."""
+    return (int(entry.key.name[:10]) + 1) * HOUR_S
 
 
 def _find_hour(at: float) -> float:
