@@ -34,7 +34,7 @@ _INTRODUCTION = f"""\
 - `/api/v1/events/stream` sends server-sent events: `cluster.reconciled`, `cluster.alerts`,
   `cluster.deleted`, `registry.reconciled`, `registry.deleted`, `metricsource.reconciled`,
   `metricsource.deleted` and `policies.changed`. They say that something changed; read the other
-  endpoints for what it is now.
+  endpoints for what it is now. `cluster.changed` stands for an event that policies hide.
 """
 
 

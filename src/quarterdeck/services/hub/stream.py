@@ -18,11 +18,14 @@ from quarterdeck.kit import json
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.http import BodyWriter, ConnectionClosed, Request, StreamResponse
 from quarterdeck.kit.tasks import Supervisor
+from quarterdeck.services.hub import views
 from quarterdeck.services.hub.catalog import Catalog
 from quarterdeck.services.hub.reading import HubReader, decode
 
 HEARTBEAT_S = 15.0
 CHANNELS = (keys.CLUSTER_EVENTS, keys.SOURCE_EVENTS, keys.POLICY_CHANGES)
+CHANGED = "cluster.changed"
+"""Sent in place of an event that policies hide, so that pages read the cluster again."""
 _HEADERS = [("Content-Type", "text/event-stream"), ("Cache-Control", "no-store")]
 _RETRY = b"retry: 2000\n\n"
 _HEARTBEAT = b": heartbeat\n\n"
@@ -141,8 +144,12 @@ class Streams:
             labels[name] = found
         elif (found := labels.pop(name, None)) is None and not viewer.principal.is_master:
             return None
-        is_visible = viewer.decide_cluster(name, found or {}).is_visible
-        return (type_, json.encode(body)) if is_visible else None
+        access = viewer.decide_cluster(name, found or {})
+        if not access.is_visible or views.tells_hidden_alerts(type_, access):
+            return None
+        if not views.allows_event(type_, access):
+            type_, body = CHANGED, {"type": CHANGED, "cluster": name}
+        return type_, json.encode(body)
 
     async def _show_source(
         self, type_: str, body: dict[str, Any], viewer: Viewer

@@ -55,6 +55,17 @@ def build_object_item(row: Row) -> Item:
     )
 
 
+def allows_event(type_: str, access: ClusterAccess) -> bool:
+    """Whether an event of a cluster may be seen: by its type."""
+    is_allowed = access.get_filter("events").allows(Item(name=type_))
+    return is_allowed and not tells_hidden_alerts(type_, access)
+
+
+def tells_hidden_alerts(type_: str, access: ClusterAccess) -> bool:
+    """Whether an event only says that alerts changed of which the viewer may see none."""
+    return type_ == "cluster.alerts" and access.get_filter("alerts").is_hidden
+
+
 def is_restricted(access: ClusterAccess) -> bool:
     """Whether the totals of a cluster may count hidden objects."""
     return not all(access.get_filter(type_).is_open for type_ in ("nodes", "namespaces", "pods"))

@@ -66,6 +66,30 @@ async def test_a_viewer_hears_of_clusters_they_may_see(world: Make) -> None:
             assert '"cluster":"prod-east"' in await anext(lines)
 
 
+async def test_hidden_events_only_say_that_a_cluster_changed(world: Make) -> None:
+    async with world() as w, asyncio.timeout(240):
+        hidden = {"type": "events", "visibility": "none"}
+        await w.policy("p", rules=[rule("prod-*", resources=[hidden])])
+        async with listening(w, "alice") as lines:
+            told = plan_notice("cluster.reconciled", "prod-east", w.clock.now(), {"health": "bad"})
+            await w.state.commit([*told])
+            assert await anext(lines) == "event: cluster.changed"
+            data = await anext(lines)
+            assert data == 'data: {"type":"cluster.changed","cluster":"prod-east"}'
+
+
+async def test_changes_of_hidden_alerts_are_not_told(world: Make) -> None:
+    async with world() as w, asyncio.timeout(240):
+        hidden = {"type": "alerts", "visibility": "none"}
+        await w.policy("p", rules=[rule("prod-*", resources=[hidden])])
+        async with listening(w, "alice") as lines:
+            await w.state.commit([*plan_notice("cluster.alerts", "prod-east", w.clock.now(), {})])
+            await happen(w, "prod-east")
+            assert await anext(lines) == "event: cluster.reconciled"
+        types = [each["type"] for each in await w.get("/clusters/prod-east/events", "alice")]
+        assert set(types) == {"cluster.reconciled"}
+
+
 async def test_an_event_does_not_read_the_names_of_all_clusters(
     world: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -125,11 +125,10 @@ class ContentEndpoints:
         wanted = call.parameters(EventParameters)
         access = await require_cluster(call, self._reader)
         found = await self._reader.list_events(call.values["name"], wanted.limit)
-        filter_ = access.get_filter("events")
         shown = [
             each
             for each in found
-            if isinstance(each, dict) and filter_.allows(Item(name=str(each.get("type", ""))))
+            if isinstance(each, dict) and views.allows_event(str(each.get("type", "")), access)
         ]
         return slice_page(shown, wanted)
 
