@@ -98,6 +98,8 @@ def hide_version_messages(info: Row, access: ClusterAccess) -> Row:
     return {**info, "conditions": [{**each, "message": HIDDEN_MESSAGE} for each in kept]}
 
 
+POD_COUNTS = ("pods_running", "pods_pending", "pods_failed", "pods_succeeded", "pods_total")
+"""Fields and metrics of a node that count its pods."""
 _CONDITION_TYPES = {"NodesReady": "nodes", "OperatorsHealthy": "operators"}
 HIDDEN_MESSAGE = "Details are hidden by access policies"
 
@@ -124,11 +126,43 @@ def recount_metrics(
     if not spaces.is_open:
         found["namespaces"] = len(visible)
         found["deployments"] = sum(row.get("namespace") in visible for row in deployments)
-    if not (spaces.is_open and access.get_filter("pods").is_open):
+    if hides_pods(access):
         left = filter_pods(pods, access, visible)
         found["pods"] = len(left)
         found["pods_running"] = sum(row.get("status") == "Running" for row in left)
     return found
+
+
+def hides_pods(access: ClusterAccess) -> bool:
+    """Whether pods may be hidden, by themselves or with their namespaces."""
+    return not (access.get_filter("pods").is_open and access.get_filter("namespaces").is_open)
+
+
+def recount_node_pods(nodes: Iterable[Row], pods: Iterable[Row]) -> list[Row]:
+    """Count the pods of nodes over visible pods, of which none has finished."""
+    found = Counter((_to_text(row.get("node")), _to_text(row.get("status"))) for row in pods)
+    totals: Counter[str] = Counter()
+    for (node, _), number in found.items():
+        totals[node] += number
+    return [
+        {
+            **row,
+            **dict.fromkeys(POD_COUNTS, 0),
+            "pods_running": found[_to_text(row.get("name")), "Running"],
+            "pods_pending": found[_to_text(row.get("name")), "Pending"],
+            "pods_total": totals[_to_text(row.get("name"))],
+        }
+        for row in nodes
+    ]
+
+
+def drop_pod_counts(points: Iterable[Any]) -> list[Row]:
+    """Points of a node without numbers of pods, which cannot be computed again."""
+    return [
+        {name: value for name, value in point.items() if name not in POD_COUNTS}
+        for point in points
+        if isinstance(point, dict)
+    ]
 
 
 def filter_pods(rows: Iterable[Row], access: ClusterAccess, namespaces: set[str]) -> list[Row]:

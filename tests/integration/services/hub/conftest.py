@@ -149,7 +149,10 @@ class World:
         tally.total, tally.running = 30, 27
         totals = sum_nodes(nodes, tally, namespaces=4, deployments=5, now=text)
         lists = ResourceLists(
-            pods=(*(_pod("app-a", index) for index in range(3)), _pod("secret", 9))
+            pods=(
+                *(_pod("app-a", index, f"{name}-1") for index in range(3)),
+                _pod("secret", 9, f"{name}-1"),
+            )
         )
         operators = [_operator("everywhere", ("*",)), _operator("local", ("secret",))]
         await self.state.commit(
@@ -238,12 +241,15 @@ def _node(name: str, index: int, now: str) -> NodeFacts:
         conditions=(condition,),
         cpu_capacity=4.0,
         memory_capacity=1024,
+        pods_running=9,
+        pods_succeeded=1,
+        pods_total=10,
         labels={"pool": "blue" if index else "red"},
     )
 
 
-def _pod(namespace: str, index: int) -> PodSummary:
-    return PodSummary(name=f"pod-{index}", namespace=namespace, status="Running")
+def _pod(namespace: str, index: int, node: str) -> PodSummary:
+    return PodSummary(name=f"pod-{index}", namespace=namespace, status="Running", node=node)
 
 
 def _operator(name: str, reach: tuple[str, ...]) -> OperatorFacts:

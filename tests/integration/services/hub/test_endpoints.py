@@ -134,6 +134,35 @@ async def test_nodes_are_filtered_one_by_one(world: Make) -> None:
         assert one["current_conditions"]["Ready"]["status"] == "True"
 
 
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        listed("namespaces", names={"allowed": ["app-*"]}),
+        listed("pods", namespaces={"denied": ["secret"]}),
+    ],
+    ids=["namespaces", "pods"],
+)
+async def test_nodes_count_only_pods_that_a_viewer_may_see(
+    world: Make, hidden: dict[str, Any]
+) -> None:
+    async with world() as w:
+        await w.policy("p", rules=[rule("prod-east", resources=[hidden])])
+        path = "/clusters/prod-east/nodes"
+        rows = await w.get(path, "alice")
+        assert [each["pods_total"] for each in rows] == [0, 3, 0]
+        assert [each["pods_running"] for each in rows] == [0, 3, 0]
+        assert [each["pods_succeeded"] for each in rows] == [0, 0, 0]
+        one = await w.get(f"{path}/prod-east-1?include_metrics=true", "alice")
+        assert one["pods_total"] == 3
+        (point,) = one["metrics_history"]
+        assert "cpu_requested" in point
+        assert not [name for name in point if name.startswith("pods_")]
+        own = f"{path}/prod-east-1/metrics/history?metric="
+        assert "pods" in await w.refuse(f"{own}pods_total", "alice")
+        await w.get(f"{own}pods_capacity", "alice")
+        assert (await w.get(path, "root"))[1]["pods_total"] == 10
+
+
 async def test_points_of_nodes_need_view_metrics(world: Make) -> None:
     async with world() as w:
         await w.policy("p", rules=[{"selector": {"matchNames": ["*"]}}])

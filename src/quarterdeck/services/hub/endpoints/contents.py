@@ -73,6 +73,7 @@ class ContentEndpoints:
         rows = views.filter_nodes(
             await self._reader.list_nodes(call.values["name"]), access.get_filter("nodes")
         )
+        rows = await self._recount_pods(call.values["name"], rows, access)
         if wanted.role:
             rows = [row for row in rows if wanted.role in (row.get("roles") or ())]
         if wanted.status:
@@ -90,11 +91,14 @@ class ContentEndpoints:
             raise AccessDenied(f"Access denied to node '{node}'")
         if found is None:
             raise NotFound(f"Node '{node}' not found")
-        answer = dict(found)
+        (row,) = await self._recount_pods(name, [found], access)
+        answer = dict(row)
         if call.parameters(NodeDetailParameters).include_metrics:
             if not access.view_metrics:
                 raise AccessDenied(f"Access denied to metrics of cluster '{name}'")
-            answer["metrics_history"] = await self._reader.get_node_points(name, node, NODE_POINTS)
+            points = await self._reader.get_node_points(name, node, NODE_POINTS)
+            is_open = not views.hides_pods(access)
+            answer["metrics_history"] = points if is_open else views.drop_pod_counts(points)
         answer["current_conditions"] = await self._reader.get_node_conditions(name, node)
         return answer
 
@@ -131,6 +135,16 @@ class ContentEndpoints:
             if isinstance(each, dict) and views.allows_event(str(each.get("type", "")), access)
         ]
         return slice_page(shown, wanted)
+
+    async def _recount_pods(
+        self, name: str, rows: list[views.Row], access: ClusterAccess
+    ) -> list[views.Row]:
+        """Nodes that count only the pods that may be seen."""
+        if not views.hides_pods(access):
+            return rows
+        namespaces = set(await self._list_namespaces(name, access))
+        pods = views.filter_pods(await self._reader.get_rows(name, "pods"), access, namespaces)
+        return views.recount_node_pods(rows, pods)
 
     async def _list_operators(self, name: str, access: ClusterAccess) -> list[views.Row]:
         rows = await self._reader.get_rows(name, "operators")

@@ -104,6 +104,8 @@ class HistoryEndpoints:
         access = await self._require_metrics(call)
         name, node = call.values["name"], call.values["node"]
         metric = _choose(call.parameters(RangeParameters).metric, series.NODE)
+        if metric in views.POD_COUNTS and views.hides_pods(access):
+            raise _build_refusal(metric, "pods and namespaces")
         filter_ = access.get_filter("nodes")
         if not filter_.is_open:
             found = await self._reader.get_node(name, node)
@@ -210,8 +212,11 @@ def _choose(metric: str, known: Mapping[str, object]) -> str:
 
 def _check_counted(metric: str, access: ClusterAccess) -> None:
     if not _may_count(metric, access):
-        types = " and ".join(CLUSTER_METRICS[metric])
-        raise AccessDenied(f"{metric} counts {types} that access policies hide from you")
+        raise _build_refusal(metric, " and ".join(CLUSTER_METRICS[metric]))
+
+
+def _build_refusal(metric: str, types: str) -> AccessDenied:
+    return AccessDenied(f"{metric} counts {types} that access policies hide from you")
 
 
 def _may_count(metric: str, access: ClusterAccess) -> bool:
