@@ -69,6 +69,11 @@ class RuleProgram:
             or self._selects_labels(labels)
         )
 
+    @property
+    def uses_labels(self) -> bool:
+        """Whether the rule selects clusters by their labels."""
+        return bool(self._labels)
+
     def _selects_labels(self, labels: Mapping[str, str]) -> bool:
         wanted = self._labels
         return bool(wanted) and all(labels.get(name) == text for name, text in wanted.items())
@@ -110,6 +115,8 @@ class PolicyProgram:
         self.policy = policy
         self.rules = [RuleProgram(index, each) for index, each in enumerate(policy.cluster_rules)]
         self._subjects = Subjects(policy)
+        self.uses_labels = any(each.uses_labels for each in self.rules)
+        """Whether a rule selects clusters by their labels."""
         self._start = rfc3339.parse(policy.not_before) if policy.not_before else None
         self._end = rfc3339.parse(policy.not_after) if policy.not_after else None
 

@@ -83,6 +83,14 @@ class Viewer:
         self.broken = tuple(broken)
         """Invalid policies that name the principal; they decide nothing."""
 
+    @property
+    def uses_labels(self) -> bool:
+        """Whether labels of a cluster may decide what is seen of it."""
+        return not self.principal.is_master and any(
+            program.uses_labels and program.find_reason_to_skip(self.now) is None
+            for program in self.policies
+        )
+
     def decide_cluster(self, name: str, labels: Mapping[str, str]) -> ClusterAccess:
         """What may be seen of a cluster."""
         if self.principal.is_master:

@@ -73,6 +73,8 @@ class Call:
                 that viewers cannot find out which clusters exist.
         """
         access = self.viewer.decide_cluster(name, labels or {})
-        if not access.is_visible:
+        # it would be seen without labels, and a cluster that exists may be hidden by its labels
+        is_unclear = labels is None and self.viewer.uses_labels
+        if not access.is_visible or is_unclear:
             raise deny_cluster(name)
         return access

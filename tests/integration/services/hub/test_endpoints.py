@@ -54,6 +54,19 @@ async def test_nobody_sees_anything_without_a_policy(world: Make) -> None:
         assert await w.get("/registries/status", "alice") == []
 
 
+async def test_a_cluster_that_is_hidden_by_its_labels_looks_like_none(world: Make) -> None:
+    async with world() as w:
+        dev = {"selector": {"matchLabels": {"env": "dev"}}}
+        await w.policy("p", rules=[rule("*")])
+        assert "not found" in await w.refuse("/clusters/dev-2", "alice", 404)
+        await w.policy("q", effect="Deny", priority=200, rules=[dev])
+        for path in ("", "/nodes", "/metrics/history?metric=nodes_total"):
+            hidden = await w.refuse(f"/clusters/dev-1{path}", "alice")
+            missing = await w.refuse(f"/clusters/dev-2{path}", "alice")
+            assert missing == hidden.replace("dev-1", "dev-2")
+        assert "not found" in await w.refuse("/clusters/dev-2", "root", 404)
+
+
 async def test_policies_by_label_show_some_clusters(world: Make) -> None:
     async with world() as w:
         await w.policy("p", rules=[{"selector": {"matchLabels": {"env": "prod"}}}])

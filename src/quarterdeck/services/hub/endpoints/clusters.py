@@ -183,7 +183,7 @@ async def require_cluster(call: Call, reader: HubReader) -> ClusterAccess:
 
     Raises:
         AccessDenied: if nothing may be seen.
-        NotFound: if the policies would allow it, but the cluster does not exist.
+        NotFound: if the policies would allow it whatever its labels, but it does not exist.
     """
     name = call.values["name"]
     labels = await reader.get_cluster_labels(name)
