@@ -94,10 +94,21 @@ class HubReader:
         """List the events of a cluster or registry, newest first."""
         return [decode(each) for each in await self.state.get_items(keys.events(name), limit=limit)]
 
-    async def list_alerts(self, cluster: str) -> list[dict[str, str]]:
-        """List the alerts that other programs put into the store."""
-        names = await self.state.list_keys(f"alerts:{cluster}:")
-        return [dict(await self.state.get_fields(key)) for key in sorted(names)]
+    async def list_alert_keys(self, cluster: str = "") -> dict[str, list[str]]:
+        """List the keys of alerts that other programs store, by cluster; of all without a name.
+
+        Redis looks at every key that it has for this, so it must not be asked for each cluster.
+        """
+        found: dict[str, list[str]] = {}
+        for key in await self.state.list_keys(f"alerts:{cluster}:" if cluster else "alerts:"):
+            _, name, *rest = key.split(":", 2)
+            if rest:
+                found.setdefault(name, []).append(key)
+        return found
+
+    async def get_alerts(self, names: Sequence[str]) -> list[dict[str, str]]:
+        """Return the alerts of keys."""
+        return [dict(await self.state.get_fields(key)) for key in names]
 
     async def list_registries(self) -> list[dict[str, Any]]:
         """List the registries with spec and status, by name."""

@@ -9,6 +9,7 @@ import pytest
 from tests.integration.services.hub.conftest import NOW, TTLS, World
 
 from quarterdeck.hubstate import cluster_writes
+from quarterdeck.hubstate.writes import SetFields
 from quarterdeck.inventory.health import Finding, Health, Verdict
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.services.hub.audit import audit_key
@@ -265,6 +266,31 @@ async def test_alerts_of_the_fleet_are_those_of_clusters_that_may_be_seen(world:
         assert "dev-1" not in {each["cluster"] for each in await w.get("/alerts", "alice")}
         await w.policy("p", rules=[rule("*")])
         assert "dev-1" in {each["cluster"] for each in await w.get("/alerts", "alice")}
+
+
+async def test_alerts_of_other_programs_are_found_by_one_look_at_the_keys(
+    world: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with world() as w:
+        fields = {"name": "Backup", "severity": "info"}
+        for key in ("alerts:dev-1:backup", "alerts:prod-east:backup", "alerts:gone:backup"):
+            await w.state.commit([SetFields(key, fields)])
+        asked: list[str] = []
+        list_keys = w.state.list_keys
+
+        async def record(prefix: str) -> list[str]:
+            asked.append(prefix)
+            return await list_keys(prefix)
+
+        monkeypatch.setattr(w.state, "list_keys", record)
+        found = await w.get("/alerts?severity=info", "root")
+        assert [(each["name"], each["cluster"]) for each in found] == [
+            ("Backup", "dev-1"),
+            ("Backup", "prod-east"),
+        ]
+        assert asked == ["alerts:"]
+        (one,) = await w.get("/clusters/dev-1/alerts?severity=info", "root")
+        assert one["cluster"] == "dev-1"
 
 
 async def test_events_are_those_of_the_cluster(world: Make) -> None:

@@ -1,7 +1,7 @@
 """Endpoints of alerts: of one cluster, and of every cluster that may be seen."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Literal
 
 from quarterdeck.inventory.access.filters import Item
@@ -44,7 +44,8 @@ class AlertEndpoints:
         access = await require_cluster(call, self._reader)
         name = call.values["name"]
         labels = await self._reader.get_cluster_labels(name) or {}
-        found = await self._find(call.viewer, name, labels, access)
+        others = (await self._reader.list_alert_keys(name)).get(name, [])
+        found = await self._find(call.viewer, name, labels, access, others=others)
         return slice_page(_keep(found, wanted.severity), wanted)
 
     async def fleet(self, call: Call) -> Page:
@@ -58,11 +59,12 @@ class AlertEndpoints:
             if (not wanted.cluster or name in wanted.cluster)
             and (access := call.viewer.decide_cluster(name, labels[name])).is_visible
         ]
+        others = await self._reader.list_alert_keys() if visible else {}
         found: list[Alert] = []
         for first in range(0, len(visible), _AT_ONCE):
             lists = await asyncio.gather(
                 *(
-                    self._find(call.viewer, name, labels[name], access)
+                    self._find(call.viewer, name, labels[name], access, others=others.get(name, ()))
                     for name, access in visible[first : first + _AT_ONCE]
                 )
             )
@@ -70,8 +72,15 @@ class AlertEndpoints:
         return slice_page(_keep(sort_alerts(found), wanted.severity), wanted)
 
     async def _find(
-        self, viewer: Viewer, name: str, labels: Mapping[str, str], access: ClusterAccess
+        self,
+        viewer: Viewer,
+        name: str,
+        labels: Mapping[str, str],
+        access: ClusterAccess,
+        *,
+        others: Sequence[str],
     ) -> list[Alert]:
+        """The alerts of a cluster; `others` are the keys of those of other programs."""
         reader = self._reader
         found = find_alerts(
             name,
@@ -82,7 +91,7 @@ class AlertEndpoints:
                 await reader.get_rows(name, "cluster_operators"), access.get_filter("operators")
             ),
             info=views.hide_version_messages(await reader.get_part(name, "info") or {}, access),
-            others=await reader.list_alerts(name),
+            others=await reader.get_alerts(others),
             rules=await self._rules(viewer, name, labels),
         )
         filter_ = access.get_filter("alerts")
