@@ -11,6 +11,7 @@ up to a limit, and batches are acknowledged without it.
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -60,6 +61,9 @@ class Ingest:
         """Budget for the incomplete batches of all streams."""
         self.backlog = HistoryWriter(history, clock=clock, max_waiting=options.max_waiting_samples)
         """Samples that wait until the history answers again; its `run` must run meanwhile."""
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """Locks of clusters: a stream that was replaced may still store its last batch, and each
+        batch is judged by the checkpoint of the one before."""
         self.intervals: Mapping[str, int] = {}
         """Seconds between two collections of each source."""
         self.stored = 0
@@ -72,6 +76,11 @@ class Ingest:
         Raises:
             TokenRefused: if the token has been replaced since the stream began.
         """
+        turn = self._turns.setdefault(cluster, asyncio.Lock())
+        async with turn:
+            return await self._ingest_next(cluster, token_hash, batch)
+
+    async def _ingest_next(self, cluster: str, token_hash: str, batch: MetricsBatch) -> Ack:
         before = self.duplicates
         try:
             ack = await self._ingest(cluster, token_hash, batch)

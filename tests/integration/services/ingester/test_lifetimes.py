@@ -1,5 +1,6 @@
 """What collectors push outlives the intervals it comes in, and is counted."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
@@ -9,13 +10,20 @@ import pytest
 from ingester_hub import Hub, make_batch, with_hub
 
 from quarterdeck.hubstate import cluster_writes, keys
-from quarterdeck.hubstate.embedded.history import open_history
+from quarterdeck.hubstate.embedded.history import EmbeddedHistory, open_history
 from quarterdeck.hubstate.embedded.state import EmbeddedState, open_embedded
+from quarterdeck.hubstate.ports import Sample
 from quarterdeck.hubstate.push import tokens
 from quarterdeck.hubstate.writes import AddMembers, SetValue, Write
 from quarterdeck.inventory.nodes import NodeFacts
-from quarterdeck.inventory.push.messages import ConnectRequest, CustomResourceBatch, RegisterRequest
+from quarterdeck.inventory.push.messages import (
+    ClusterMetrics,
+    ConnectRequest,
+    CustomResourceBatch,
+    RegisterRequest,
+)
 from quarterdeck.kit.clock import VirtualClock
+from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.services.ingester import checkpoints
 from quarterdeck.services.ingester.configs import Configs
 from quarterdeck.services.ingester.ingest import Ingest
@@ -27,14 +35,17 @@ SOURCE = "default/slow"
 class World:
     """An ingester without its listener, on virtual time."""
 
-    def __init__(self, state: EmbeddedState, ingest: Ingest, clock: VirtualClock) -> None:
+    def __init__(
+        self, state: EmbeddedState, history: EmbeddedHistory, ingest: Ingest, clock: VirtualClock
+    ) -> None:
         self.state = state
+        self.history = history
         self.ingest = ingest
         self.clock = clock
 
-    async def push(self, **changes: Any) -> None:
+    async def push(self, sequence: int = 1, **changes: Any) -> None:
         token = (await tokens.issue_token(self.state, "east", at=self.clock.now())).reveal()
-        batch = make_batch(collected_at=self.clock.now(), **changes)
+        batch = make_batch(sequence, collected_at=self.clock.now(), **changes)
         hashed = tokens.hash_token("east", token)
         assert (await self.ingest.ingest("east", hashed, batch)).success
 
@@ -56,7 +67,7 @@ async def running_world(*, source_interval_s: int = 60) -> AsyncIterator[World]:
     await configs.refresh()
     ingest = Ingest(state, history, options=IngesterOptions(), clock=clock)
     ingest.intervals = configs.intervals
-    yield World(state, ingest, clock)
+    yield World(state, history, ingest, clock)
     await history.aclose()
     await state.aclose()
 
@@ -104,6 +115,34 @@ async def test_nothing_stays_for_ever_of_a_batch_that_is_stored_while_its_cluste
         assert await world.state.get_members(keys.cluster("east", "nodes")) == {"n1"}
         await world.clock.advance(checkpoints.KEPT_S + 1)
         assert await world.state.list_keys("cluster:east:") == []
+
+
+async def test_a_batch_of_an_older_stream_does_not_replace_a_newer_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with running_world() as world, Supervisor("test") as tasks:
+        write, began, go_on = world.history.write, asyncio.Event(), asyncio.Event()
+
+        async def block_first(samples: Sequence[Sample]) -> None:
+            if not began.is_set():
+                began.set()
+                await go_on.wait()
+            await write(samples)
+
+        async def push_again_and_more() -> None:
+            for sequence in (1, 2):
+                await world.push(sequence, cluster_metrics=ClusterMetrics(nodes=sequence))
+
+        monkeypatch.setattr(world.history, "write", block_first)
+        older = tasks.spawn(world.push(1, cluster_metrics=ClusterMetrics(nodes=1)), name="older")
+        await began.wait()
+        newer = tasks.spawn(push_again_and_more(), name="newer")
+        await world.clock.advance(1)
+        go_on.set()
+        await asyncio.gather(older, newer)
+        stored = await world.state.get(keys.cluster("east", "metrics"))
+        assert stored is not None
+        assert msgspec.json.decode(stored)["nodes"] == 2
 
 
 @with_hub
