@@ -78,20 +78,14 @@ class Ingest:
         """
         turn = self._turns.setdefault(cluster, asyncio.Lock())
         async with turn:
-            return await self._ingest_next(cluster, token_hash, batch)
-
-    async def _ingest_next(self, cluster: str, token_hash: str, batch: MetricsBatch) -> Ack:
-        before = self.duplicates
-        try:
-            ack = await self._ingest(cluster, token_hash, batch)
-        except InvalidBatch as error:
-            return self.refuse(batch.batch_id, str(error))
-        except HubStateError as error:
-            self.metrics.count_batch("failed")
-            return Ack(batch_id=batch.batch_id, error=str(error))
-        result = "stored" if self.duplicates == before else "duplicate"
-        self.metrics.count_batch(result if ack.success else "failed")
-        return ack
+            try:
+                await self._ingest(cluster, token_hash, batch)
+            except InvalidBatch as error:
+                return self.refuse(batch.batch_id, str(error))
+            except HubStateError as error:
+                self.metrics.count_batch("failed")
+                return Ack(batch_id=batch.batch_id, error=str(error))
+        return Ack(batch_id=batch.batch_id, success=True)
 
     def refuse(self, batch_id: str, reason: str) -> Ack:
         """Build the answer to a batch that can never be stored."""
@@ -99,7 +93,7 @@ class Ingest:
         self.metrics.count_batch("refused")
         return Ack(batch_id=batch_id, error=reason, is_permanent=True)
 
-    async def _ingest(self, cluster: str, token_hash: str, batch: MetricsBatch) -> Ack:
+    async def _ingest(self, cluster: str, token_hash: str, batch: MetricsBatch) -> None:
         if batch.cluster_name not in ("", cluster):
             raise InvalidBatch(
                 f"the batch names cluster {batch.cluster_name[:80]!r}, but the collector is "
@@ -114,12 +108,12 @@ class Ingest:
         if not tokens.matches(record, token_hash):
             raise TokenRefused(cluster)
         checkpoint = checkpoints.decode_checkpoint(stored)
-        done = Ack(batch_id=batch.batch_id, success=True)
         if checkpoint.has_stored(batch):
-            self.duplicates += 1
             if stored is not None:  # the first try may have failed after the store had it
                 await self._state.commit([checkpoints.plan_checkpoint(cluster, stored)])
-            return done
+            self.duplicates += 1
+            self.metrics.count_batch("duplicate")
+            return
         sources = await self._state.get_members(keys.ENABLED_SOURCES)
         plan = _BatchPlan(cluster, batch, checkpoint, sources=sources, now=self._clock.now())
         plan.read(self._find_ttl)
@@ -133,7 +127,7 @@ class Ingest:
         if not is_recorded:
             self.backlog.add(plan.samples)
         self.stored += 1
-        return done
+        self.metrics.count_batch("stored")
 
     async def _record(self, samples: Sequence[Sample]) -> bool:
         """Write samples to the history; False if they have to wait.

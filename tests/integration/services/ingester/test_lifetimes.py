@@ -23,10 +23,12 @@ from quarterdeck.inventory.push.messages import (
     RegisterRequest,
 )
 from quarterdeck.kit.clock import VirtualClock
+from quarterdeck.kit.metrics import Registry
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.services.ingester import checkpoints
 from quarterdeck.services.ingester.configs import Configs
 from quarterdeck.services.ingester.ingest import Ingest
+from quarterdeck.services.ingester.metrics import IngesterMetrics
 from quarterdeck.services.ingester.options import IngesterOptions
 
 SOURCE = "default/slow"
@@ -40,14 +42,16 @@ class World:
     ) -> None:
         self.state = state
         self.history = history
+        self.registry = Registry()
+        ingest.metrics = IngesterMetrics(self.registry)
         self.ingest = ingest
         self.clock = clock
 
-    async def push(self, sequence: int = 1, **changes: Any) -> None:
-        token = (await tokens.issue_token(self.state, "east", at=self.clock.now())).reveal()
+    async def push(self, sequence: int = 1, *, cluster: str = "east", **changes: Any) -> None:
+        token = (await tokens.issue_token(self.state, cluster, at=self.clock.now())).reveal()
         batch = make_batch(sequence, collected_at=self.clock.now(), **changes)
-        hashed = tokens.hash_token("east", token)
-        assert (await self.ingest.ingest("east", hashed, batch)).success
+        hashed = tokens.hash_token(cluster, token)
+        assert (await self.ingest.ingest(cluster, hashed, batch)).success
 
 
 @contextlib.asynccontextmanager
@@ -143,6 +147,29 @@ async def test_a_batch_of_an_older_stream_does_not_replace_a_newer_one(
         stored = await world.state.get(keys.cluster("east", "metrics"))
         assert stored is not None
         assert msgspec.json.decode(stored)["nodes"] == 2
+
+
+async def test_batches_of_two_clusters_at_once_are_counted_by_their_own_results(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with running_world() as world, Supervisor("test") as tasks:
+        write, began, go_on = world.history.write, asyncio.Event(), asyncio.Event()
+        await world.push(cluster="west")
+
+        async def block(samples: Sequence[Sample]) -> None:
+            began.set()
+            await go_on.wait()
+            await write(samples)
+
+        monkeypatch.setattr(world.history, "write", block)
+        pushing = tasks.spawn(world.push(), name="east")
+        await began.wait()
+        await world.push(cluster="west")
+        go_on.set()
+        await pushing
+        page = world.registry.render().decode()
+    assert 'clusterpulse_ingester_batches_total{result="stored"} 2' in page
+    assert 'clusterpulse_ingester_batches_total{result="duplicate"} 1' in page
 
 
 @with_hub
