@@ -10,6 +10,7 @@ import pytest
 from quarterdeck.storage import Damaged, StoreKey, open_sqlite
 from quarterdeck.storage.sqlite import loader
 from quarterdeck.storage.sqlite.backup import verify
+from quarterdeck.storage.sqlite.file import connect_read_only
 from quarterdeck.storage.sqlite.loader import LOAD
 from quarterdeck.storage.sqlite.maintenance import compact_file
 
@@ -68,7 +69,9 @@ async def test_a_compaction_meanwhile_is_not_reported_as_damage(
             "UPDATE meta SET value = (SELECT max(revision) FROM log)",
         )
 
-    connect = loader.connect_read_only
-    monkeypatch.setattr(loader, "connect_read_only", lambda path: Meanwhile(connect(path), compact))
+    def connect(path: Path) -> Meanwhile:
+        return Meanwhile(connect_read_only(path), compact)
+
+    monkeypatch.setattr(loader, "connect_read_only", connect)
     report = verify(database)
     assert (report.revision, report.problems) == (6, "")

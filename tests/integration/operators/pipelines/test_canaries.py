@@ -134,7 +134,8 @@ async def test_the_candidate_goes_with_a_rollout_that_is_removed_during_an_outag
     async with world() as at, at.operator(interval_s=10.0):
         await begin(at, steps=[{"weight": 30}])
         await phase(at, "WaitingForApproval")
-        without_ours, failed = at.fleet.always, []
+        without_ours = at.fleet.always
+        failed: list[str] = []
 
         async def fault(request: Any, proceed: Any) -> Any:
             if request.path.endswith("/UpdatePipeline") and len(failed) < 2:

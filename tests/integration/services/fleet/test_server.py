@@ -448,7 +448,7 @@ async def test_a_sync_is_all_or_nothing_for_calls_and_disk() -> None:
 
     async with pipeline_calls() as (calls, log, store):
         await calls["SyncPipelines"](listing("a", "b"))
-        sync = asyncio.create_task(calls["SyncPipelines"](listing("c")))
+        sync = asyncio.ensure_future(calls["SyncPipelines"](listing("c")))
         await asyncio.sleep(0)  # it waits for the disk
         names = [each["name"] for each in (await calls["ListPipelines"]({}))["pipelines"]]
         assert names == ["c"]
@@ -472,15 +472,15 @@ async def test_attributes_that_are_set_during_the_first_poll_are_kept() -> None:
         server.agents.get_config({"id": "edge-1"}),
         server.opamp.answer(protobuf.encode("opamp.AgentToServer", hello)),
     )
-    polls = [asyncio.create_task(each) for each in first]
+    polls = [asyncio.ensure_future(each) for each in first]
     await asyncio.sleep(0)  # both wait for the disk
     operation = {"op": "ADD", "path": "/remote_attributes/env", "value": "prod"}
-    request = {"ids": ["edge-1", str(agent)], "ops": [operation]}
-    await managed.list_calls()["BulkUpdateCollectors"](request)
+    ids = ["edge-1", str(agent)]
+    await managed.list_calls()["BulkUpdateCollectors"]({"ids": ids, "ops": [operation]})
     await asyncio.gather(*polls)
     await server.flush()
     again = FleetServer(store, Tokens.single(Secret(TOKEN)), clock=VirtualClock())
-    for identity in request["ids"]:
+    for identity in ids:
         assert again.collectors.get(identity).remote_attributes == {"env": "prod"}
     await store.close()
 
