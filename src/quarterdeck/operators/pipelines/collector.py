@@ -21,6 +21,7 @@ from quarterdeck.operators.pipelines.fleet_server import Fleet
 from quarterdeck.operators.pipelines.fleets import Fleets
 from quarterdeck.operators.pipelines.pipeline import get_annotation
 from quarterdeck.operators.pipelines.ports import (
+    HIDDEN_MESSAGE,
     CallFailed,
     CollectorState,
     Paused,
@@ -204,9 +205,15 @@ def _show(
         ctx.status.set(
             last_ping=state.last_seen,
             config_status=state.status,
-            config_error=state.error_message,
+            config_error=HIDDEN_MESSAGE if _is_hidden(state, fleet) else state.error_message,
             pipelines=state.pipelines,
         )
     text = "the attributes on the server match the spec"
     ctx.status.set_condition(READY, TRUE, Reason.SYNCED, text)
     ctx.status.set_condition(SYNCED, TRUE, Reason.SYNCED, text)
+
+
+def _is_hidden(state: CollectorState, fleet: Fleet) -> bool:
+    """Whether the error of a collector may repeat contents of a Secret that it runs."""
+    known = [fleet.view.find_by_name(each) for each in state.pipelines]
+    return bool(state.error_message) and any(each is None or each.is_secret for each in known)

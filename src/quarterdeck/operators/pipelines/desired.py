@@ -16,6 +16,8 @@ from quarterdeck.telemetry.matchers import MAX_LENGTH, MAX_MATCHERS, MatcherErro
 
 OWNER = "quarterdeck-owner"
 ROLLOUT = "quarterdeck-rollout"
+SECRET = "quarterdeck-secret"
+"""Marks contents of a Secret on the server, where they stay until the next write."""
 CONFIG_TYPES = {
     "Alloy": "CONFIG_TYPE_ALLOY",
     "OpenTelemetryCollector": "CONFIG_TYPE_OTEL",
@@ -50,6 +52,8 @@ class Desired(NamedTuple):
     """Hash of the message and of the server's URL."""
     rollout: Mapping[str, Any] | None = None
     """The candidate that part of the collectors receive instead."""
+    is_secret: bool = False
+    """Whether the contents come from a Secret."""
 
     def to_message(self, identity: str = "") -> dict[str, Any]:
         """The whole pipeline: an update clears what it leaves out."""
@@ -64,6 +68,8 @@ class Desired(NamedTuple):
         }
         if self.rollout is not None:
             message["metadata"][ROLLOUT] = dict(self.rollout)
+        if self.is_secret:
+            message["metadata"][SECRET] = True
         if identity:
             message["id"] = identity
         return message
@@ -101,6 +107,7 @@ def build_desired(pipeline: Pipeline, contents: Contents, *, url: str) -> Desire
         source_namespace=namespace or build_own_namespace(pipeline),
         owner=pipeline.metadata.uid,
         hash="",
+        is_secret=contents.is_secret,
     )
     return with_hash(unhashed, url)
 
@@ -165,6 +172,20 @@ def is_ours(pipeline: Pipeline, remote: Remote) -> bool:
     if remote.owner:
         return remote.owner == pipeline.metadata.uid
     return remote.source_namespace == build_own_namespace(pipeline)
+
+
+def may_be_secret(pipeline: Pipeline, desired: Desired, remote: Remote) -> bool:
+    """Whether the contents on the server may be those of a Secret.
+
+    The mark in the metadata decides, because the object may name other contents by now. On a server
+    that does not keep metadata, contents that this operator wrote count as secret, unless they are
+    what the spec shows.
+    """
+    if remote.is_secret or remote.owner:
+        return remote.is_secret
+    if remote.contents == desired.contents:
+        return desired.is_secret
+    return remote.id == pipeline.status.id or is_ours(pipeline, remote)
 
 
 def is_leftover(desired: Desired, remote: Remote) -> bool:

@@ -112,10 +112,16 @@ def _is_selected(remote: Remote, discovery: PipelineDiscovery) -> bool:
 
 
 def _is_free(remote: Remote, managed: set[str], existing: Mapping[str, Pipeline]) -> bool:
-    """Whether a pipeline on the server was not written for another Pipeline of this cluster."""
+    """Whether a pipeline on the server may be mirrored.
+
+    Not if it was written for another Pipeline of this cluster, or if a mirror would repeat contents
+    of a Secret.
+    """
     mirrors = {each.metadata.uid for each in existing.values()}
     owner = remote.owner.removesuffix(OWNER_SUFFIX)
-    return not owner or owner not in managed or remote.owner in mirrors
+    if remote.owner in mirrors:
+        return True
+    return owner not in managed and not remote.is_secret
 
 
 def _finish(outcome: Outcome, interval: str, ctx: Context[Any]) -> RequeueAfter:

@@ -44,7 +44,7 @@ def _read_rollout(remote: Remote) -> dict[str, Any] | None:
 
 
 def format_preview(desired: Desired, remote: Remote | None, *, is_secret: bool) -> str:
-    """Describe what a write would change; contents from a Secret are not shown."""
+    """Describe what a write would change; if any of the contents are secret, none are shown."""
     if remote is None:
         return f"would be created as {desired.name!r}"
     lines = []
@@ -68,7 +68,7 @@ def cut_preview(text: str) -> str:
 
 def _diff_contents(desired: Desired, remote: Remote, *, is_secret: bool) -> list[str]:
     if is_secret:
-        return ["contents: differ; they are in a Secret and not shown"]
+        return ["contents: differ; they are or were in a Secret and not shown"]
     before, after = remote.contents.splitlines(), desired.contents.splitlines()
     return list(difflib.unified_diff(before, after, "server", "spec", lineterm="", n=2))
 

@@ -25,6 +25,7 @@ from quarterdeck.operators.pipelines.ports import CallFailed, Paused, Remote
 from quarterdeck.operators.pipelines.preview import Previews
 from quarterdeck.operators.pipelines.references import read_contents
 from quarterdeck.operators.pipelines.revisions import ensure_revisions, roll_back
+from quarterdeck.operators.pipelines.rollout import Decision
 from quarterdeck.operators.pipelines.staging import clean_up, stage
 from quarterdeck.operators.pipelines.sync_target import SyncTarget
 from quarterdeck.operators.pipelines.writes import RECREATION_WINDOW_S, Writes
@@ -61,16 +62,17 @@ class Pipelines:
             if pipeline.metadata.annotations.get(DRY_RUN) == "true":
                 await self._previews.show(target, ctx)
                 return None
-            return await self._ensure_rolled_out(target, ctx)
+            wanted = target = await roll_back(target, ctx)
+            target, decision = await stage(wanted, ctx)
+            return await self._ensure_rolled_out(target, wanted, decision, ctx)
         except (CallFailed, Paused) as error:
-            raise self._choose_consequence(error, target, ctx) from error
+            raised = self._choose_consequence(error, target, ctx)
+            raise raised from None if target.is_secret else error
 
     async def _ensure_rolled_out(
-        self, target: SyncTarget, ctx: Context[Pipeline]
+        self, target: SyncTarget, wanted: SyncTarget, decision: Decision, ctx: Context[Pipeline]
     ) -> RequeueAfter | None:
         """Send what the rollout decides; a rollback is stored in the status before it is sent."""
-        wanted = await roll_back(target, ctx)
-        target, decision = await stage(wanted, ctx)
         report.set_rollout(decision, ctx)
         if decision.status is not None:
             is_rollback = decision.must_be_recorded
@@ -79,7 +81,8 @@ class Pipelines:
             await self._ensure_synced(target, ctx)
             await clean_up(wanted, decision, ctx)
             await ensure_revisions(target, ctx)
-            report.set_delivery(target.fleet.agents.get_known(ctx.status.current.id), ctx)
+            delivery = target.fleet.agents.get_known(ctx.status.current.id)
+            report.set_delivery(delivery, target, ctx)
             self._metrics.set_delivery(ctx.key, ctx.status.current.delivery)
             self._metrics.count_reconcile("Pipeline", Reason.SYNCED)
         after_s = decision.after_s
@@ -172,15 +175,9 @@ class Pipelines:
         self, error: CallFailed | Paused, target: SyncTarget, ctx: Context[Pipeline]
     ) -> Exception:
         """The exception for a failed call; notes a rejected spec, so that it is not sent again."""
-        raised = to_reconcile_error(error)
+        raised = to_reconcile_error(_hide_message(error, target))
         if isinstance(raised, Stalled):
             ctx.status.set(applied_hash=target.desired.hash)  # rejected until the spec changes
-            if target.contents.is_secret:
-                raised = Stalled(
-                    raised.reason,
-                    f"the fleet server rejected the contents of {target.contents.origin}; "
-                    "its message is hidden, because it may contain them",
-                )
         return raised
 
     async def _mirror(self, pipeline: Pipeline, ctx: Context[Pipeline]) -> RequeueAfter:
@@ -219,6 +216,20 @@ def is_member(pipeline: Pipeline, set_: PipelineSet) -> bool:
         return False
     is_here = pipeline.metadata.namespace == set_.metadata.namespace
     return is_here and selector.matches(pipeline.metadata.labels)
+
+
+def _hide_message(error: CallFailed | Paused, target: SyncTarget) -> CallFailed | Paused:
+    """The same error without the server's message if that may repeat contents of a Secret."""
+    if isinstance(error, Paused) or not (error.is_quoted and target.is_secret):
+        return error
+    origin = target.contents.origin if target.contents.is_secret else "a Secret"
+    return CallFailed(
+        error.code,
+        f"the fleet server rejected the contents of {origin}; "
+        "its message is hidden, because it may contain them",
+        operation=error.operation,
+        retry_after_s=error.retry_after_s,
+    )
 
 
 def _check_refused_name(target: SyncTarget) -> None:

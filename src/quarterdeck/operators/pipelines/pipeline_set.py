@@ -15,7 +15,7 @@ from quarterdeck.kit.plural import format_count
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.operators.pipelines import drift
 from quarterdeck.operators.pipelines.conditions import READY, SYNCED, Reason
-from quarterdeck.operators.pipelines.desired import OWNER, ROLLOUT, choose_name
+from quarterdeck.operators.pipelines.desired import OWNER, ROLLOUT, SECRET, choose_name
 from quarterdeck.operators.pipelines.failures import to_reconcile_error, to_unavailable
 from quarterdeck.operators.pipelines.fleet_server import Fleet
 from quarterdeck.operators.pipelines.fleets import Fleets
@@ -106,6 +106,9 @@ class PipelineSets:
             await _send(set_, planned, fleet)
             listed = await fleet.api.list()
             _set_members(members, listed, ctx)
+            for each in listed:
+                if each.is_secret:
+                    fleet.record_write(each)  # known before the next sweep, so that it is hidden
             ctx.status.set(
                 last_sync_time=rfc3339.format_time(ctx.now()),
                 deletions=tuple(each.name for each in planned.deletions),
@@ -199,10 +202,12 @@ def _keep(remote: Remote) -> dict[str, Any]:
 
 
 def _keep_metadata(remote: Remote) -> dict[str, Any]:
-    """Owner and rollout of a pipeline that is kept: a sync clears what the message leaves out."""
+    """Our metadata of a pipeline that is kept: a sync clears what the message leaves out."""
     metadata: dict[str, Any] = {OWNER: remote.owner} if remote.owner else {}
     if remote.rollout is not None:
         metadata[ROLLOUT] = dict(remote.rollout)
+    if remote.is_secret:
+        metadata[SECRET] = True
     return metadata
 
 

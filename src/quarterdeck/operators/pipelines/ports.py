@@ -8,19 +8,29 @@ from quarterdeck.telemetry.fleet.codes import Code
 
 Message = Mapping[str, Any]
 """A message with the names of proto JSON."""
+HIDDEN_MESSAGE = "its message is hidden, because it may contain text of a Secret"
+"""Shown instead of the message of a collector."""
 
 
 class CallFailed(Exception):
     """Raised when a call did not succeed; decisions are made by `code`, never by a status line."""
 
     def __init__(
-        self, code: Code, message: str, *, operation: str = "", retry_after_s: float | None = None
+        self,
+        code: Code,
+        message: str,
+        *,
+        operation: str = "",
+        retry_after_s: float | None = None,
+        is_quoted: bool = False,
     ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.operation = operation
         self.retry_after_s = retry_after_s
+        self.is_quoted = is_quoted
+        """Whether the message is that of the server, which may repeat what was sent."""
 
     def __str__(self) -> str:
         lead = f"{self.operation}: " if self.operation else ""
@@ -52,6 +62,8 @@ class Remote(NamedTuple):
     updated_at: str = ""
     rollout: Message | None = None
     """The candidate that some collectors receive, on a server that supports rollouts."""
+    is_secret: bool = False
+    """Whether the contents are marked as those of a Secret."""
 
     def has_source(self, source: Mapping[str, str]) -> bool:
         """Whether the pipeline has this source: `type` and `namespace` as in the server's API."""
@@ -101,6 +113,12 @@ class PartDelivery(NamedTuple):
     failed: int = 0
     stale: int = 0
     failures: tuple[str, ...] = ()
+    """The id and the message of collectors that failed."""
+
+    def hide_messages(self) -> "PartDelivery":
+        """The same without the messages of collectors, which may repeat the text."""
+        ids = (each.partition(": ")[0] for each in self.failures)
+        return self._replace(failures=tuple(f"{each}: {HIDDEN_MESSAGE}" for each in ids))
 
 
 class PipelineDelivery(NamedTuple):

@@ -9,6 +9,7 @@ from quarterdeck.operators.pipelines.blast_radius import (
     diff_config,
     plan_impact,
 )
+from quarterdeck.operators.pipelines.desired import may_be_secret
 from quarterdeck.operators.pipelines.ports import CallFailed, Remote
 from quarterdeck.operators.pipelines.sync_target import SyncTarget
 from quarterdeck.runtime import Context
@@ -31,10 +32,11 @@ class Previews:
             await api.update(desired.to_message(remote.id), validate_only=True)
         else:
             await api.create(desired.to_message(), validate_only=True)
-        text = drift.format_preview(desired, remote, is_secret=target.contents.is_secret)
+        is_secret = _is_secret(target, remote)
+        text = drift.format_preview(desired, remote, is_secret=is_secret)
         if remote is not None and not pipeline.status.id and not plan.may_adopt(pipeline, remote):
             text = f"would be rejected: pipeline {remote.id} of that name has another owner\n{text}"
-        impact, details = await _describe_impact(target, remote)
+        impact, details = await _describe_impact(target, remote, is_secret=is_secret)
         self._shown[ctx.key] = desired.hash
         report.set_previewed(drift.cut_preview(f"{text}\n{details}".strip()), impact, ctx)
 
@@ -43,20 +45,34 @@ class Previews:
         self._shown.pop(key, None)
 
 
-async def _describe_impact(target: SyncTarget, remote: Remote | None) -> tuple[Impact | None, str]:
-    """Describe the affected collectors, with a diff for one; None if they cannot be listed."""
+def _is_secret(target: SyncTarget, remote: Remote | None) -> bool:
+    """Whether contents come from a Secret, or may have come from one before."""
+    if target.desired.is_secret or remote is None:
+        return target.desired.is_secret
+    return may_be_secret(target.pipeline, target.desired, remote)
+
+
+async def _describe_impact(
+    target: SyncTarget, remote: Remote | None, *, is_secret: bool
+) -> tuple[Impact | None, str]:
+    """Describe the affected collectors, with a diff for one; None if they cannot be listed.
+
+    The diff leaves out other pipelines whose contents are secret.
+    """
     try:
         collectors = await target.fleet.agents.list()
         others = [each for each in await target.fleet.api.list() if _is_other(each, remote)]
     except CallFailed as error:
         return None, f"collectors are not known: {error}"
-    before = [Planned.of(each) for each in (*others, *([remote] if remote is not None else ()))]
-    after = [*(Planned.of(each) for each in others), Planned.of(target.desired)]
-    impact = plan_impact(collectors, before, after)
+    now = [Planned.of(remote)] if remote is not None else []
+    then = [Planned.of(target.desired)]
+    rest = [Planned.of(each) for each in others]
+    impact = plan_impact(collectors, [*rest, *now], [*rest, *then])
     text = str(impact)
-    if impact.affected and not target.contents.is_secret:
+    if impact.affected and not is_secret:
         sample = next(each for each in collectors if each.id == impact.affected[0])
-        text = f"{text}\n{diff_config(sample, before, after)}"
+        rest = [Planned.of(each) for each in others if not each.is_secret]
+        text = f"{text}\n{diff_config(sample, [*rest, *now], [*rest, *then])}"
     return impact, text
 
 

@@ -85,11 +85,16 @@ def set_rollout(decision: Decision, ctx: Context[Pipeline]) -> None:
         ctx.event(reason, text, warning=reason is Reason.ROLLED_BACK)
 
 
-def set_delivery(delivery: PipelineDelivery | None, ctx: Context[Pipeline]) -> None:
+def set_delivery(
+    delivery: PipelineDelivery | None, target: SyncTarget, ctx: Context[Pipeline]
+) -> None:
     """Set the delivery in the status: reports of collectors, summed over all texts."""
     if delivery is None:
         return
-    parts = delivery.parts
+    parts = [
+        each if target.is_public_text(each.digest) else each.hide_messages()
+        for each in delivery.parts
+    ]
     found = Delivery(
         assigned=sum(each.assigned for each in parts),
         applied=sum(each.applied for each in parts),

@@ -9,7 +9,7 @@ from quarterdeck.meta.name_truncation import shorten_name
 from quarterdeck.meta.names import SUBDOMAIN_LIMIT
 from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.operators.pipelines.conditions import Reason
-from quarterdeck.operators.pipelines.desired import Desired, with_hash
+from quarterdeck.operators.pipelines.desired import Desired, may_be_secret, with_hash
 from quarterdeck.operators.pipelines.labels import cut_to_label
 from quarterdeck.operators.pipelines.ports import CallFailed, RemoteRevision
 from quarterdeck.operators.pipelines.sync_target import SyncTarget
@@ -34,7 +34,8 @@ async def ensure_revisions(target: SyncTarget, ctx: Context[Pipeline]) -> None:
             continue
         if revision.id == newest and current is not None:
             revision = revision._replace(snapshot=current)
-        built = build_revision(target.pipeline, revision, is_secret=target.contents.is_secret)
+        is_secret = may_be_secret(target.pipeline, target.desired, revision.snapshot)
+        built = build_revision(target.pipeline, revision, is_secret=is_secret)
         known[revision.id] = await ctx.apply(built)
     for surplus in sorted(known.values(), key=_build_sort_key)[: max(0, len(known) - limit)]:
         await ctx.delete(surplus)
@@ -57,7 +58,7 @@ def _build_sort_key(revision: PipelineRevision) -> tuple[str, int, str]:
 def build_revision(
     pipeline: Pipeline, revision: RemoteRevision, *, is_secret: bool
 ) -> PipelineRevision:
-    """Build the object of a revision, without contents that came from a Secret."""
+    """Build the object of a revision, without contents that are secret."""
     snapshot = revision.snapshot
     operation = revision.operation.capitalize()
     if operation not in ("Insert", "Update", "Delete"):
@@ -108,7 +109,10 @@ async def _find_revision(target: SyncTarget, wanted: str, ctx: Context[Pipeline]
     for each in await ctx.list_owned(PipelineRevision):
         if each.spec.revision_id == wanted and each.spec.contents:
             return target.desired._replace(
-                contents=each.spec.contents, matchers=each.spec.matchers, enabled=each.spec.enabled
+                contents=each.spec.contents,
+                matchers=each.spec.matchers,
+                enabled=each.spec.enabled,
+                is_secret=False,
             )
     if not target.pipeline.status.id:
         return None
@@ -116,6 +120,9 @@ async def _find_revision(target: SyncTarget, wanted: str, ctx: Context[Pipeline]
         if revision.id == wanted and revision.snapshot.contents:
             snapshot = revision.snapshot
             return target.desired._replace(
-                contents=snapshot.contents, matchers=snapshot.matchers, enabled=snapshot.enabled
+                contents=snapshot.contents,
+                matchers=snapshot.matchers,
+                enabled=snapshot.enabled,
+                is_secret=may_be_secret(target.pipeline, target.desired, snapshot),
             )
     return None

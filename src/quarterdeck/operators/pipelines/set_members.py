@@ -11,6 +11,7 @@ from quarterdeck.operators.pipelines.conditions import Reason
 from quarterdeck.operators.pipelines.desired import (
     CONFIG_TYPES,
     SOURCE_TYPES,
+    Contents,
     Desired,
     choose_name,
     find_isolation_problems,
@@ -64,7 +65,7 @@ async def collect_members(set_: PipelineSet, ctx: Context[Any]) -> list[Member]:
 def _build_inline_members(set_: PipelineSet) -> list[tuple[Member, list[str]]]:
     found: list[tuple[Member, list[str]]] = []
     for each in set_.spec.pipelines:
-        desired = _build(set_, each, name=each.name, text=each.contents)
+        desired = _build(set_, each, name=each.name, contents=Contents(each.contents))
         found.append((Member(desired), find_isolation_problems(each, each.name)))
     return found
 
@@ -78,18 +79,20 @@ async def _list_selected_members(
             continue
         contents = await read_contents(pipeline, ctx)
         name = choose_name(pipeline)
-        desired = _build(set_, pipeline.spec, name=name, text=contents.text)
+        desired = _build(set_, pipeline.spec, name=name, contents=contents)
         member = Member(desired, str(pipeline.key), pipeline.metadata.uid)
         found.append((member, find_problems(pipeline, contents)))
     return sorted(found, key=lambda each: each[0].desired.name)
 
 
-def _build(set_: PipelineSet, spec: PipelineSpec | SetMember, *, name: str, text: str) -> Desired:
+def _build(
+    set_: PipelineSet, spec: PipelineSpec | SetMember, *, name: str, contents: Contents
+) -> Desired:
     """The desired state of one pipeline of a set; without a hash, as a set has one for all."""
     source = get_source(set_)
     return Desired(
         name=name,
-        contents=prepare_contents(spec, text, name=name),
+        contents=prepare_contents(spec, contents.text, name=name),
         matchers=tuple(dict.fromkeys((*set_.spec.matchers, *spec.matchers))),
         enabled=spec.enabled,
         config_type=CONFIG_TYPES[spec.config_type],
@@ -97,6 +100,7 @@ def _build(set_: PipelineSet, spec: PipelineSpec | SetMember, *, name: str, text
         source_namespace=source["namespace"],
         owner=set_.metadata.uid,
         hash="",
+        is_secret=contents.is_secret,
     )
 
 

@@ -15,7 +15,7 @@ from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline
 from quarterdeck.kit import json
 from quarterdeck.operators.pipelines import canary, rollout
 from quarterdeck.operators.pipelines.conditions import Reason
-from quarterdeck.operators.pipelines.desired import Desired, with_hash
+from quarterdeck.operators.pipelines.desired import Desired, may_be_secret, with_hash
 from quarterdeck.operators.pipelines.ports import CallFailed, Deliveries, PartDelivery, Remote
 from quarterdeck.operators.pipelines.rollout import Decision, Observed, Send
 from quarterdeck.operators.pipelines.sync_target import SyncTarget
@@ -170,7 +170,8 @@ def _find_reports(
     digest = digest_contents(target.desired.contents)
     if remote is None or remote.id not in deliveries.pipelines:
         return PartDelivery(digest)
-    return deliveries.pipelines[remote.id].get(digest)
+    found = deliveries.pipelines[remote.id].get(digest)
+    return found.hide_messages() if target.is_secret else found
 
 
 def _find_doubt(target: SyncTarget, remote: Remote | None, deliveries: Deliveries | None) -> str:
@@ -202,6 +203,7 @@ def _build_target(target: SyncTarget, remote: Remote | None, decision: Decision)
             matchers=remote.matchers,
             enabled=remote.enabled,
             config_type=remote.config_type,
+            is_secret=may_be_secret(target.pipeline, desired, remote),
         )
     status = decision.status
     if decision.send is Send.STEP and status is not None and status.mechanism == "Matchers":

@@ -20,6 +20,8 @@ OWNER = "quarterdeck-owner"
 """Member of a pipeline's metadata: the UID of the object it was written for."""
 ROLLOUT = "quarterdeck-rollout"
 """Member of a pipeline's metadata: the candidate, and who receives it."""
+SECRET = "quarterdeck-secret"
+"""Member of a pipeline's metadata: true if its contents come from a Secret."""
 MAX_MESSAGE = 1024
 MAX_READ = 64 * 1024
 """Characters of a message that are searched for secrets; the rest is not shown."""
@@ -66,7 +68,8 @@ def _build_failure(
     if after_s is None:
         after_s = _retry_info(document.get("details"))
     text = masker.mask(str(document.get("message") or "no message")[:MAX_READ])[:MAX_MESSAGE]
-    return CallFailed(codes.parse(document.get("code"), status), text, retry_after_s=after_s)
+    code = codes.parse(document.get("code"), status)
+    return CallFailed(code, text, retry_after_s=after_s, is_quoted=True)
 
 
 def read_pipeline(message: object, *, has_id: bool = True) -> Remote:
@@ -91,6 +94,7 @@ def read_pipeline(message: object, *, has_id: bool = True) -> Remote:
         created_at=_read_text(message, "createdAt"),
         updated_at=_read_text(message, "updatedAt"),
         rollout=_read_mapping(metadata.get(ROLLOUT)) or None,
+        is_secret=metadata.get(SECRET) is True,
     )
 
 
