@@ -20,13 +20,23 @@ from quarterdeck.operators.applications.observed import (
     assess_job,
     find_pod_problem,
 )
-from quarterdeck.runtime import CacheScope, Context, Controller, Finalizer, Lister, Manager, Stalled
+from quarterdeck.runtime import (
+    CacheScope,
+    Context,
+    Controller,
+    Finalizer,
+    Lister,
+    Manager,
+    Stalled,
+    Waiting,
+)
 from quarterdeck.runtime import Watch as Watches
 from quarterdeck.runtime.cache.event import Change, Event
 from quarterdeck.wire.status import Conflict, NotFound
 
 CHILDREN: tuple[type[Object], ...] = (ConfigMap, Deployment, Job, Service)
 """Kinds an application owns."""
+NAME_TAKEN_RETRY_S = 60.0
 _BY_APPLICATION = "application"
 
 
@@ -68,9 +78,10 @@ async def reconcile(app: Application, ctx: Context[Application]) -> None:
 
 
 async def ensure_owned(child: Object, ctx: Context[Application]) -> None:
-    """Stall if an object of the same name has another owner.
+    """Wait if an object of the same name has another owner.
 
-    The cache holds only objects with our label, so other objects are read from the server.
+    The cache holds only objects with our label, so other objects are read from the server, and
+    nothing tells when they are gone.
     """
     kind, key = type(child), child.key
     found = await ctx.find(kind, key.name)
@@ -82,10 +93,11 @@ async def ensure_owned(child: Object, ctx: Context[Application]) -> None:
     owner = find_controller(found)
     if owner is None or owner.uid != ctx.obj.metadata.uid:
         whose = f"is owned by {owner.kind} {owner.name}" if owner else "is not owned by this object"
-        raise Stalled(
+        raise Waiting(
             Reason.NAME_TAKEN,
             f"{kind.KIND.kind} {key} already exists and {whose}: rename the application, or "
             "delete the existing object",
+            after_s=NAME_TAKEN_RETRY_S,
         )
 
 
@@ -133,9 +145,9 @@ def report_error(ctx: Context[Application], error: Exception) -> None:
     """Set the conditions of a failed reconcile; the runtime retries."""
     if isinstance(error, Conflict):
         return  # a concurrent write; the retry reads the new version
-    stalled = error if isinstance(error, Stalled) else None
-    reason = stalled.reason if stalled is not None else str(Reason.RECONCILIATION_FAILED)
-    message = stalled.message if stalled is not None else str(error)
+    known = error if isinstance(error, Stalled | Waiting) else None
+    reason = known.reason if known is not None else str(Reason.RECONCILIATION_FAILED)
+    message = known.message if known is not None else str(error)
     ctx.status.set(phase="Failed")
     put_condition(ctx, READY, FALSE, reason, message)
     put_condition(ctx, PROGRESSING, FALSE, reason, message)

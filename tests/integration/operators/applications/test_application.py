@@ -17,6 +17,7 @@ from quarterdeck.app import definitions
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.client.client import Client
 from quarterdeck.client.intercept import Call, Intercept, InterceptingApi
+from quarterdeck.kit.clock import Clock, VirtualClock
 from quarterdeck.meta.conditions import find
 from quarterdeck.meta.objects import ObjectMeta, replace
 from quarterdeck.operators import applications
@@ -30,13 +31,13 @@ from quarterdeck.wire.status import Forbidden, NotFound
 
 
 @contextlib.asynccontextmanager
-async def operating(*, lifecycle: bool = True) -> AsyncIterator[Client]:
+async def operating(*, lifecycle: bool = True, clock: Clock | None = None) -> AsyncIterator[Client]:
     """A cluster whose operator runs; whatever it used of the API must be declared."""
     options = ServerOptions(simulate_workloads=lifecycle, lifecycle=lifecycle)
     async with Cluster(options=options) as cluster:
         client = cluster.client
         await definitions.install(client.raw, [Application])
-        manager = Manager(client)
+        manager = Manager(client, clock=clock)
         applications.register(manager)
         async with manager.running():
             yield client
@@ -209,6 +210,22 @@ async def test_objects_of_others_are_not_taken_over() -> None:
         await client.delete(await client.get(ConfigMap, "web", "default"))
         await client.patch(app, {"metadata": {"annotations": {"again": "1"}}})
         await until(client, "web", is_running)
+
+
+async def test_a_name_that_becomes_free_is_taken_without_a_change_of_the_application() -> None:
+    clock = VirtualClock()
+    async with operating(clock=clock) as client:
+        theirs = ConfigMap(metadata=ObjectMeta(name="web", namespace="default"), data={"x": "y"})
+        await client.create(theirs)
+        await client.create(application(config={"A": "1"}))
+        await until(client, "web", lambda a: a.status.phase == "Failed")
+        await client.delete(await client.get(ConfigMap, "web", "default"))
+        running = asyncio.create_task(until(client, "web", is_running))
+        for _ in range(5000):
+            await clock.advance(60.0)
+            if running.done():
+                break
+        await running
 
 
 async def test_conditions_of_others_survive() -> None:
