@@ -72,6 +72,7 @@ async def reconcile(app: Application, ctx: Context[Application]) -> None:
     wanted = plan.plan_children(app)
     for child in wanted:
         await ensure_owned(child, ctx)
+        await allow_recreate(child, ctx)
     applied = await ctx.apply_all(wanted, prune=CHILDREN)
     assessment = assess(app, applied, await _list_pods(app, ctx))
     report(app, assessment, ctx)
@@ -99,6 +100,20 @@ async def ensure_owned(child: Object, ctx: Context[Application]) -> None:
             "delete the existing object",
             after_s=NAME_TAKEN_RETRY_S,
         )
+
+
+async def allow_recreate(child: Object, ctx: Context[Application]) -> None:
+    """Remove `rollingUpdate` from a Deployment whose strategy becomes Recreate.
+
+    The server set it by default, so no apply of ours removes it, and a Deployment with both is
+    refused.
+    """
+    if not isinstance(child, Deployment) or child.spec.strategy.type != "Recreate":
+        return
+    found = await ctx.find(Deployment, child.key.name)
+    if found is not None and found.spec.strategy.rolling_update is not None:
+        strategy = {"type": "Recreate", "rollingUpdate": None}
+        await ctx.api.merge(Deployment, child.key, {"spec": {"strategy": strategy}})
 
 
 def assess(app: Application, applied: Sequence[Object], pods: Sequence[Pod]) -> Assessment:

@@ -228,6 +228,24 @@ async def test_a_name_that_becomes_free_is_taken_without_a_change_of_the_applica
         await running
 
 
+async def test_a_rolling_deployment_becomes_one_that_is_recreated_and_back() -> None:
+    async with operating() as client:
+        await client.create(application())
+        await until(client, "web", is_running)
+        for strategy in ("Recreate", "RollingUpdate", "Recreate"):
+            await change_strategy(client, strategy)
+
+
+async def change_strategy(client: Client, strategy: str) -> None:
+    before = await client.get(Application, "web", "default")
+    await client.patch(before, {"spec": {"strategy": strategy}})
+    generation = before.metadata.generation + 1
+    app = await until(client, "web", lambda a: a.status.observed_generation == generation)
+    assert app.status.phase == "Running", app.status.conditions
+    deployment = await client.get(Deployment, "web", "default")
+    assert deployment.spec.strategy.type == strategy
+
+
 async def test_conditions_of_others_survive() -> None:
     async with operating() as client:
         await client.create(application())
