@@ -10,9 +10,10 @@ import hashlib
 from typing import Any
 
 from quarterdeck.apis.fleetmanagement.rollout import RolloutStep
+from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline
 from quarterdeck.operators.pipelines import drift
 from quarterdeck.operators.pipelines.attributes import build_path
-from quarterdeck.operators.pipelines.desired import Desired
+from quarterdeck.operators.pipelines.desired import Desired, choose_name
 from quarterdeck.operators.pipelines.fleet_server import Fleet
 from quarterdeck.operators.pipelines.ports import CallFailed, Remote, RemoteCollector
 from quarterdeck.operators.pipelines.writes import remove
@@ -91,6 +92,18 @@ async def remove_canaries(name: str, owner: str, fleet: Fleet, *, keep: str = ""
         await _change(marked, {"op": "REMOVE", "path": build_path(attribute)}, fleet)
     for each in canaries:
         await remove(each.id, fleet)
+
+
+async def remove_all_canaries(pipeline: Pipeline, fleet: Fleet) -> None:
+    """Delete the candidates of an object if it has or may have any.
+
+    Raises:
+        CallFailed, Paused: if the server cannot be read or written.
+    """
+    uid, status = pipeline.metadata.uid, pipeline.status.rollout
+    is_divided = status is not None and status.mechanism == "Matchers"
+    if is_divided or has_canaries(uid, fleet):
+        await remove_canaries(choose_name(pipeline), uid, fleet)
 
 
 def _exclude(canaries: list[Remote], name: str) -> list[Remote]:

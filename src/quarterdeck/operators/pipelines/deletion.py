@@ -6,7 +6,7 @@ is searched by name and recognized by its owner.
 
 from quarterdeck.apis.fleetmanagement.v1alpha1 import FORCE_DELETE, Pipeline
 from quarterdeck.meta.conditions import find
-from quarterdeck.operators.pipelines.canary import has_canaries, remove_canaries
+from quarterdeck.operators.pipelines.canary import remove_all_canaries
 from quarterdeck.operators.pipelines.conditions import SYNCED, Reason
 from quarterdeck.operators.pipelines.desired import choose_name, is_ours
 from quarterdeck.operators.pipelines.failures import to_reconcile_error, to_unavailable
@@ -64,10 +64,7 @@ class Deletion:
                 f"{pipeline.status.connection!r} does not exist",
                 after_s=_NO_CONNECTION_RETRY_S,
             )
-        status = pipeline.status.rollout
-        is_divided = status is not None and status.mechanism == "Matchers"
-        if is_divided or has_canaries(pipeline.metadata.uid, fleet):
-            await remove_canaries(choose_name(pipeline), pipeline.metadata.uid, fleet)
+        await remove_all_canaries(pipeline, fleet)
         for identity in await self._list_identities(pipeline, fleet):
             if await remove(identity, fleet):
                 ctx.event(Reason.DELETED, f"pipeline {identity} deleted on the server")

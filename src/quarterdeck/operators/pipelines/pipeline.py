@@ -15,6 +15,7 @@ from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline, PipelineSet
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import replace
 from quarterdeck.operators.pipelines import plan, report
+from quarterdeck.operators.pipelines.canary import remove_all_canaries
 from quarterdeck.operators.pipelines.conditions import SYNCED, Reason
 from quarterdeck.operators.pipelines.desired import build_desired, choose_name, find_problems
 from quarterdeck.operators.pipelines.failures import to_reconcile_error
@@ -25,10 +26,10 @@ from quarterdeck.operators.pipelines.ports import CallFailed, Paused, Remote
 from quarterdeck.operators.pipelines.preview import Previews
 from quarterdeck.operators.pipelines.references import read_contents
 from quarterdeck.operators.pipelines.revisions import ensure_revisions, roll_back
-from quarterdeck.operators.pipelines.rollout import Decision
+from quarterdeck.operators.pipelines.rollout import Decision, Send
 from quarterdeck.operators.pipelines.staging import clean_up, stage
 from quarterdeck.operators.pipelines.sync_target import SyncTarget
-from quarterdeck.operators.pipelines.writes import RECREATION_WINDOW_S, Writes
+from quarterdeck.operators.pipelines.writes import RECREATION_WINDOW_S, Writes, remove
 from quarterdeck.runtime import Context, RequeueAfter, Stalled, Waiting
 from quarterdeck.telemetry.contents import ConfigType, check_in_thread
 
@@ -54,7 +55,7 @@ class Pipelines:
             report.set_suspended(pipeline, ctx)
             return None
         if (set_ := await find_set(pipeline, ctx)) is not None:
-            report.set_in_set(set_, pipeline, ctx)
+            await self._leave_to_set(set_, pipeline, ctx)
             return None
         target = await self._build_target(pipeline, ctx)
         try:
@@ -156,9 +157,36 @@ class Pipelines:
                 report.record_change(done.why, done.detail, ctx)
         await self._writes.remove_leftovers(target, ctx)
         if here is not target:
-            await self._writes.remove_from_previous(
-                pipeline, self._fleets.find_by_name(pipeline.status.connection), ctx
-            )
+            await self._remove_from_previous(pipeline, ctx)
+
+    async def _remove_from_previous(self, pipeline: Pipeline, ctx: Context[Pipeline]) -> None:
+        """Remove a pipeline and its candidate from the server it was on before it moved."""
+        status = pipeline.status
+        before = self._fleets.find_by_name(status.connection)
+        problem = "the connection no longer exists"
+        try:
+            if before is not None:
+                await remove_all_canaries(pipeline, before)
+                await remove(status.id, before)
+                return
+        except (CallFailed, Paused) as error:
+            problem = str(error)
+        text = f"pipeline {status.id} remains on the server of {status.connection}: {problem}"
+        ctx.event(Reason.ORPHANED, text, warning=True)
+
+    async def _leave_to_set(
+        self, set_: PipelineSet, pipeline: Pipeline, ctx: Context[Pipeline]
+    ) -> None:
+        """Report what the set has sent; once it has, a rollout of the Pipeline itself is over."""
+        if report.is_sent_by(set_, pipeline):
+            fleet = self._fleets.find_by_name(pipeline.status.connection)
+            try:
+                if fleet is not None:
+                    await remove_all_canaries(pipeline, fleet)
+            except (CallFailed, Paused) as error:
+                raise to_reconcile_error(error) from error
+            report.set_rollout(Decision(Send.ALL, None), ctx)
+        report.set_in_set(set_, pipeline, ctx)
 
     def _drop_foreign_id(self, target: SyncTarget) -> SyncTarget:
         """The target without the id of another server, if the object was synced there before."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from quarterdeck.apis.fleetmanagement.pipeline_set import MemberStatus
 from quarterdeck.apis.fleetmanagement.rollout import Delivery
 from quarterdeck.apis.fleetmanagement.v1alpha1 import (
     FORCE_DELETE,
@@ -155,9 +156,8 @@ def set_mirrored(remote: Remote, fleet: Fleet, ctx: Context[Pipeline]) -> None:
 
 def set_in_set(set_: PipelineSet, pipeline: Pipeline, ctx: Context[Pipeline]) -> None:
     """Set the conditions of a pipeline that a set sends: those of the set's member."""
-    origin = str(pipeline.key)
-    member = next((each for each in set_.status.members if each.pipeline == origin), None)
-    is_synced = member is not None and member.state == "Synced"
+    member = _find_member(set_, pipeline)
+    is_synced = is_sent_by(set_, pipeline)
     text = f"sent by PipelineSet {set_.metadata.name}"
     if member is not None and is_synced:
         ctx.status.set(id=member.id, name=member.name, connection=set_.status.connection)
@@ -165,6 +165,17 @@ def set_in_set(set_: PipelineSet, pipeline: Pipeline, ctx: Context[Pipeline]) ->
         text = f"{text}, which has not synced it yet: see its conditions"
     for type_ in (READY, SYNCED):
         ctx.status.set_condition(type_, TRUE if is_synced else FALSE, Reason.IN_SET, text)
+
+
+def is_sent_by(set_: PipelineSet, pipeline: Pipeline) -> bool:
+    """Whether the server has a pipeline as its set wants it."""
+    member = _find_member(set_, pipeline)
+    return member is not None and member.state == "Synced"
+
+
+def _find_member(set_: PipelineSet, pipeline: Pipeline) -> MemberStatus | None:
+    origin = str(pipeline.key)
+    return next((each for each in set_.status.members if each.pipeline == origin), None)
 
 
 def set_suspended(pipeline: Pipeline, ctx: Context[Pipeline]) -> None:

@@ -12,7 +12,7 @@ from quarterdeck.operators.pipelines import plan
 from quarterdeck.operators.pipelines.conditions import Reason
 from quarterdeck.operators.pipelines.desired import is_leftover, is_ours
 from quarterdeck.operators.pipelines.fleet_server import Fleet
-from quarterdeck.operators.pipelines.ports import CallFailed, Paused, Remote
+from quarterdeck.operators.pipelines.ports import CallFailed, Remote
 from quarterdeck.operators.pipelines.sync_target import SyncTarget
 from quarterdeck.runtime import Context, Stalled, Waiting
 from quarterdeck.telemetry.fleet.codes import Code
@@ -108,21 +108,6 @@ class Writes:
                 fleet.record_write(remote)
                 detail = f"changed on the server: {', '.join(fields)}" if fields else ""
                 return Written(remote, why, detail)
-
-    async def remove_from_previous(
-        self, pipeline: Pipeline, before: Fleet | None, ctx: Context[Pipeline]
-    ) -> None:
-        """Remove a pipeline from the server it was on before it moved to another one."""
-        status = pipeline.status
-        try:
-            if before is not None:
-                await remove(status.id, before)
-                return
-            problem = "the connection no longer exists"
-        except (CallFailed, Paused) as error:
-            problem = str(error)
-        text = f"pipeline {status.id} remains on the server of {status.connection}: {problem}"
-        ctx.event(Reason.ORPHANED, text, warning=True)
 
     def forget(self, key: Key) -> None:
         """Drop the state of an object."""

@@ -2,6 +2,10 @@
 
 from typing import Any
 
+from tests.integration.operators.pipelines.conftest import FaultyFleet
+
+from quarterdeck.apis.fleetmanagement.v1alpha1 import PipelineSet
+from quarterdeck.kit import http
 from quarterdeck.operators.pipelines.canary import get_attribute
 from quarterdeck.telemetry.candidates import Choice
 
@@ -162,3 +166,44 @@ async def test_a_pipeline_renamed_during_a_rollout_leaves_no_candidate(world: An
         await at.gone()
         assert at.fleet.names == []
         assert not any(each.remote_attributes for each in at.fleet.server.collectors.list_all())
+
+
+async def test_a_pipeline_that_moves_during_a_rollout_leaves_no_candidate(world: Any) -> None:
+    async with world() as at, at.operator(interval_s=10.0):
+        await begin(at, steps=[{"weight": 30}])
+        await phase(at, "WaitingForApproval")
+        other = FaultyFleet(at.clock)
+        server = http.Server(other.handle, clock=at.clock)
+        at.network.serve(server, "other.svc")
+        try:
+            await at.connect("other", url="http://other.svc", default=False)
+            await at.patch({"spec": {"connectionRef": {"name": "other"}}})
+            await at.until(lambda: other.names == ["web"])
+            await at.until(lambda: at.fleet.names == [] and not marked(at))
+        finally:
+            await server.close()
+
+
+async def test_a_set_that_takes_a_pipeline_during_a_rollout_leaves_no_candidate(world: Any) -> None:
+    async with world() as at, at.operator(interval_s=10.0):
+        await begin(at, steps=[{"weight": 30}])
+        await phase(at, "WaitingForApproval")
+        await at.patch({"metadata": {"labels": {"in": "set"}}})
+        document = {
+            "apiVersion": PipelineSet.KIND.api_version,
+            "kind": "PipelineSet",
+            "metadata": {"name": "set", "namespace": "default"},
+            "spec": {
+                "source": {"type": "Git", "namespace": "repo"},
+                "selector": {"matchLabels": {"in": "set"}},
+            },
+        }
+        await at.client.resource(PipelineSet.KIND.gvr).create(document)
+        await at.ready("InSet")
+        await at.until(lambda: at.fleet.names == ["web"] and not marked(at))
+        assert having(await poll(at), "new") == set(FLEET)
+        await at.until(lambda: _has_no_rollout(at))
+
+
+async def _has_no_rollout(at: Any) -> bool:
+    return (await at.get()).status.rollout is None
