@@ -5,7 +5,7 @@ is searched by name and recognized by its owner.
 """
 
 from quarterdeck.apis.fleetmanagement.v1alpha1 import FORCE_DELETE, Pipeline
-from quarterdeck.meta.conditions import find
+from quarterdeck.meta.conditions import TRUE, find
 from quarterdeck.operators.pipelines.canary import remove_all_canaries
 from quarterdeck.operators.pipelines.conditions import SYNCED, Reason
 from quarterdeck.operators.pipelines.desired import choose_name, is_ours
@@ -43,7 +43,7 @@ class Deletion:
             ctx.event(Reason.ORPHANED, f"pipeline {identity or '(none)'} remains on the server")
             return
         synced = find(pipeline.status.conditions, SYNCED)
-        if synced is not None and synced.reason == Reason.IN_SET:
+        if synced is not None and synced.reason == Reason.IN_SET and synced.status == TRUE:
             return  # its set deletes it
         try:
             await self._remove(pipeline, ctx)
@@ -81,8 +81,9 @@ class Deletion:
         """The ids of the pipelines on the server that belong to this object.
 
         The id in the status is not enough: the status may never have been written, a rename may
-        have been interrupted, or a response lost, also before a restart. So the pipelines of the
-        server are checked, too: a new listing if one of these is likely, else the cached one.
+        have been interrupted, or a response lost, also before a restart. Or a set has sent the
+        pipeline since, and deletes it by its own rules. So the pipelines of the server are checked,
+        too: a new listing if one of these is likely, else the cached one.
         """
         status = pipeline.status
         is_sure = status.id and status.name in ("", choose_name(pipeline))
@@ -91,4 +92,7 @@ class Deletion:
         else:
             listed = list(await fleet.api.list())
         ours = [remote.id for remote in listed if is_ours(pipeline, remote)]
-        return list(dict.fromkeys([*([status.id] if status.id else ()), *ours]))
+        synced = find(status.conditions, SYNCED)
+        is_of_set = synced is not None and synced.reason == Reason.IN_SET
+        held = [status.id] if status.id and not is_of_set else []
+        return list(dict.fromkeys([*held, *ours]))

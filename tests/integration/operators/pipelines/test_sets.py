@@ -316,3 +316,17 @@ async def _is_gone(at: Any) -> bool:
     except NotFound:
         return True
     return False
+
+
+async def test_a_pipeline_that_its_set_has_not_sent_yet_is_deleted_with_its_object(
+    world: Any,
+) -> None:
+    async with world() as at, at.operator():
+        await at.create()
+        await at.ready("Synced")
+        await at.patch({"metadata": {"labels": {"in": "set"}}})
+        await create(at, selector={"matchLabels": {"in": "set"}}, paused=True)
+        await at.ready("InSet")
+        await at.delete()
+        await at.gone()
+        assert at.fleet.names == []
