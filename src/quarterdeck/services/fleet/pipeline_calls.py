@@ -163,6 +163,8 @@ class PipelineCalls:
             with self._disk.transaction():
                 tickets = [each for identity in failed for each in self._put_again(identity)]
                 tickets += [each for revision in revisions for each in self._put(revision)]
+                dropped = self._pipelines.drop_deleted()
+                tickets += [self._disk.delete_revision(each.revision_id) for each in dropped]
             await settle(tickets)
         except StorageError:
             self._unsaved |= failed | {each.snapshot.id for each in revisions}

@@ -20,6 +20,8 @@ MAX_NAME = 253
 MAX_CONTENTS = 1024 * 1024
 KEPT_REVISIONS = 20
 """How many revisions of one pipeline are kept."""
+KEPT_DELETED = 50
+"""How many deleted pipelines have revisions: the last ones to be deleted."""
 
 _LANGUAGES = {ALLOY: ConfigType.ALLOY, OTEL: ConfigType.OPEN_TELEMETRY}
 
@@ -33,6 +35,9 @@ class Pipelines:
         self._revisions: dict[str, list[Revision]] = {}
         for revision in sorted(revisions, key=lambda each: int(each.revision_id)):
             self._revisions.setdefault(revision.snapshot.id, []).append(revision)
+        gone = (each for each in self._revisions.items() if each[0] not in self._by_id)
+        self._deleted = [key for key, _ in sorted(gone, key=lambda each: _get_age(each[1]))]
+        """Ids of deleted pipelines that have revisions, in the order of their deletion."""
         self._next_id = 1 + max((int(key) for key in self._list_known_ids()), default=0)
         self._next_revision = 1 + max(
             (int(each.revision_id) for each in self.list_revisions()), default=0
@@ -127,6 +132,7 @@ class Pipelines:
         del self._by_id[identity]
         del self._by_name[pipeline.name]
         self._unindex(identity)
+        self._deleted.append(identity)
         return self._record(pipeline, "DELETE", now)
 
     def _index(self, pipeline: Pipeline) -> None:
@@ -149,6 +155,19 @@ class Pipelines:
         stale, self._revisions[identity] = listed[:-KEPT_REVISIONS], listed[-KEPT_REVISIONS:]
         return stale
 
+    def drop_deleted(self) -> list[Revision]:
+        """Drop the revisions of pipelines deleted long ago; the caller deletes them on disk.
+
+        Those of the highest id stay, so that it is not given again after a restart.
+        """
+        last = str(self._next_id - 1)
+        old = [each for each in self._deleted[:-KEPT_DELETED] if each != last]
+        if not old:
+            return []
+        dropped = [revision for each in old for revision in self._revisions.pop(each)]
+        self._deleted = [each for each in self._deleted if each in self._revisions]
+        return dropped
+
     def _record(self, pipeline: Pipeline, operation: str, now: str) -> Revision:
         revision = Revision(
             revision_id=str(self._next_revision),
@@ -162,6 +181,10 @@ class Pipelines:
         waiting.set()
         self._revisions.setdefault(pipeline.id, []).append(revision)
         return revision
+
+
+def _get_age(revisions: list[Revision]) -> int:
+    return int(revisions[-1].revision_id)
 
 
 def _build_update(current: Pipeline, wanted: Pipeline, now: str) -> Pipeline:

@@ -11,7 +11,8 @@ from quarterdeck.kit import http
 from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.kit.redaction import Secret
 from quarterdeck.services.fleet.auth import Tokens
-from quarterdeck.services.fleet.pipelines import KEPT_REVISIONS
+from quarterdeck.services.fleet.persistence import Persistence
+from quarterdeck.services.fleet.pipelines import KEPT_DELETED, KEPT_REVISIONS
 from quarterdeck.services.fleet.service import FleetServer
 from quarterdeck.storage import open_memory
 from quarterdeck.telemetry.fleet.messages import SERVICES
@@ -152,6 +153,26 @@ async def test_health_needs_no_token_and_other_methods_are_refused() -> None:
         assert await it.send("GET", "/readyz") == (200, b"ok")
         path = f"/{SERVICE['GetConfig']}/GetConfig"
         assert await it.send("PUT", path, b"{}") == (405, b"use GET or POST")
+
+
+async def test_revisions_of_deleted_pipelines_are_dropped_and_ids_not_reused() -> None:
+    store = open_memory()
+    server = FleetServer(store, Tokens.single(Secret("t")), clock=VirtualClock())
+    ids = []
+    for number in range(KEPT_DELETED + 10):
+        pipeline = {"name": f"p{number}", "contents": SCRAPE}
+        ids.append(int((await server._calls["CreatePipeline"]({"pipeline": pipeline}))["id"]))
+    await server._calls["DeletePipeline"]({"id": str(ids[-1])})  # the first to be old
+    await server._calls["BulkDeletePipelines"]({"ids": list(map(str, ids[:-1]))})
+    kept = server.pipelines.list_revisions()
+    assert {each.snapshot.id for each in kept} == set(map(str, ids[-KEPT_DELETED - 1 :]))
+    stored = Persistence(store).load_revisions()
+    assert sorted(stored, key=lambda each: int(each.revision_id)) == kept
+    again = FleetServer(store, Tokens.single(Secret("t")), clock=VirtualClock())
+    assert again.pipelines.list_revisions() == kept
+    pipeline = {"name": "next", "contents": SCRAPE}
+    assert int((await again._calls["CreatePipeline"]({"pipeline": pipeline}))["id"]) > max(ids)
+    await store.close()
 
 
 async def test_names_of_pipelines_are_taken_and_given_back() -> None:
