@@ -76,6 +76,7 @@ class CollectorCalls:
         ]
         for collector in planned:
             self._collectors.put(collector)
+            self._collectors.announce(collector.id)
         await settle([self._disk.put_collector(each) for each in planned])
         return {}
 
@@ -98,5 +99,6 @@ class CollectorCalls:
 
     async def _put(self, collector: Collector) -> Message:
         self._collectors.put(collector)
+        self._collectors.announce(collector.id)
         await settle([self._disk.put_collector(collector)])
         return collector.to_message()

@@ -1,6 +1,6 @@
 """The collectors of the fleet: registrations, attributes, and what each was last served. No I/O."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -28,6 +28,7 @@ class Collectors:
 
     def __init__(self, collectors: Iterable[Collector]) -> None:
         self._by_id = {each.id: each for each in collectors}
+        self._listeners: dict[str, list[Callable[[], None]]] = {}
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -60,6 +61,22 @@ class Collectors:
                 "longer used",
             )
         self._by_id[collector.id] = collector
+
+    def listen(self, identity: str, notify: Callable[[], None]) -> Callable[[], None]:
+        """Call `notify` after changes by others than the collector; returns how to end that."""
+        self._listeners.setdefault(identity, []).append(notify)
+
+        def end() -> None:
+            self._listeners[identity].remove(notify)
+            if not self._listeners[identity]:
+                del self._listeners[identity]
+
+        return end
+
+    def announce(self, identity: str) -> None:
+        """Notify those that listen to a collector of a change."""
+        for notify in self._listeners.get(identity, ()):
+            notify()
 
     def remove(self, identity: str) -> None:
         """Delete a collector. Raises `not_found`."""

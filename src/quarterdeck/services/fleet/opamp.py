@@ -100,6 +100,10 @@ class OpampCalls:
         collector = self._collectors.find(identity)
         return collector.served_hash if collector is not None else ""
 
+    def listen(self, identity: str, notify: Callable[[], None]) -> Callable[[], None]:
+        """Call `notify` when attributes or the switch of an agent change; returns how to end."""
+        return self._collectors.listen(identity, notify)
+
     def record_contact(self, identity: str) -> None:
         """Record that a connected agent was heard, also without a message; not if it has left."""
         collector = self._collectors.find(identity)

@@ -1,7 +1,12 @@
-"""OpAMP over a WebSocket: agents send at any time, the server sends when pipelines change."""
+"""OpAMP over a WebSocket: agents send at any time, the server sends when something changes.
+
+What an agent receives depends on pipelines, and on the attributes and the switch that others set
+for it.
+"""
 
 import asyncio
 import uuid
+from collections.abc import Callable
 
 from quarterdeck.kit import websocket
 from quarterdeck.kit.budget import Budget, Share
@@ -42,7 +47,9 @@ class OpampSocket:
         self._budget = budget
         self._began = self._heard_at = clock.monotonic()
         self._identity = ""
-        self._is_identified = asyncio.Event()
+        self._is_outdated = asyncio.Event()
+        """Set when the configuration may have changed, and when the agent has sent its id."""
+        self._stop_listening: Callable[[], None] = lambda: None
         self._accepts = False
         self._sent = ""
         """Hash of the configuration that was sent last on this connection, or served before it."""
@@ -56,6 +63,7 @@ class OpampSocket:
             for each in (
                 self._read(tunnel, share),
                 self._push(tunnel),
+                self._follow_pipelines(),
                 self._watch(tunnel),
                 _close_after(crowded, tunnel, _CROWDED),
                 _close_after(tunnel.closing, tunnel, _STOPPING),
@@ -67,6 +75,7 @@ class OpampSocket:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            self._stop_listening()
             share.close()
 
     async def _read(self, tunnel: Tunnel, share: Share) -> None:
@@ -92,9 +101,9 @@ class OpampSocket:
             case Opcode.BINARY:
                 message = await self._calls.read(payload.removeprefix(HEADER))
                 answer = await self._calls.answer_message(message)
-                self._identity, self._accepts = self._calls.identify(message, accepts=self._accepts)
+                identity, self._accepts = self._calls.identify(message, accepts=self._accepts)
+                self._follow_agent(identity)
                 self._sent = self._calls.find_served(self._identity)
-                self._is_identified.set()
                 await tunnel.send(websocket.build_frame(Opcode.BINARY, HEADER + answer))
             case Opcode.PING:
                 self._calls.record_contact(self._identity)
@@ -108,16 +117,30 @@ class OpampSocket:
                 self._calls.record_contact(self._identity)
         return True
 
-    async def _push(self, tunnel: Tunnel) -> None:
-        """Offer the configuration again whenever pipelines have changed.
+    def _follow_agent(self, identity: str) -> None:
+        """Notice what others change of the agent; its id may be another one than before."""
+        if identity == self._identity:
+            return
+        self._stop_listening()
+        self._identity = identity
+        self._stop_listening = self._calls.listen(identity, self._is_outdated.set)
+        self._is_outdated.set()
 
-        Also if they changed while the first message was answered, or an offer was being sent.
-        """
+    async def _follow_pipelines(self) -> None:
         generation = self._pipelines.generation
-        await self._is_identified.wait()
         while True:
             generation = await self._pipelines.wait_changed(generation)
-            if not self._accepts:
+            self._is_outdated.set()
+
+    async def _push(self, tunnel: Tunnel) -> None:
+        """Offer the configuration again whenever it may have changed.
+
+        Also if it changed while the first message was answered, or an offer was being sent.
+        """
+        while True:
+            await self._is_outdated.wait()
+            self._is_outdated.clear()
+            if not (self._accepts and self._identity):
                 continue
             offer = self._calls.offer(uuid.UUID(self._identity), sent=self._sent)
             if offer is not None:

@@ -5,7 +5,7 @@ import contextlib
 import struct
 import uuid
 from collections.abc import AsyncIterator
-from typing import cast
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import pytest
@@ -238,6 +238,29 @@ async def test_a_change_of_pipelines_is_pushed_to_agents_that_accept_it() -> Non
         [file] = offered["remoteConfig"]["config"]["configMap"].values()
         assert b"logs/web" in file["body"]
         await stranger.settle()
+
+
+@pytest.mark.parametrize("call", ["UpdateCollector", "BulkUpdateCollectors"])
+async def test_a_change_of_attributes_is_pushed_to_the_agent(call: str) -> None:
+    async with serving() as fleet, fleet.connect() as agent:
+        fleet.store_pipeline("logs/web")
+        identity = str(uuid.UUID(int=7))
+        await agent.say_hello()  # it is not of production yet
+        if call == "UpdateCollector":
+            collector = {"id": identity, "remoteAttributes": {"env": "prod"}}
+            message: dict[str, Any] = {"collector": collector}
+        else:
+            operation = {"op": "ADD", "path": "/remote_attributes/env", "value": "prod"}
+            message = {"ids": [identity], "ops": [operation]}
+        await fleet.server._calls[call](message)
+        async with asyncio.timeout(10):
+            _, data = await agent.receive()
+        assert b"logs/web" in data
+        await fleet.server._calls["UpdateCollector"]({"collector": {"id": identity}})
+        async with asyncio.timeout(10):
+            _, data = await agent.receive()
+        assert b"logs/web" not in data
+    assert not fleet.server.collectors._listeners
 
 
 def _describe(number: int) -> bytes:
