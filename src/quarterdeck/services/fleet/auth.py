@@ -37,10 +37,13 @@ class Tokens:
         Raises:
             FleetError: `unauthenticated` or `permission_denied`; never repeats the token.
         """
-        token = _parse_token(authorization)
-        digest = _hash(token) if token else ""
+        digests = [_hash(each) for each in _list_tokens(authorization) if each]
         scopes = next(
-            (found for known, found in self._scopes.items() if hmac.compare_digest(known, digest)),
+            (
+                found
+                for known, found in self._scopes.items()
+                if any(hmac.compare_digest(known, digest) for digest in digests)
+            ),
             None,
         )
         if scopes is None:
@@ -54,18 +57,23 @@ class Tokens:
             )
 
 
-def _parse_token(authorization: str) -> str:
-    """The token in a Basic or Bearer header; of `id:token` the second part."""
+def _list_tokens(authorization: str) -> tuple[str, ...]:
+    """What may be the token in a Basic or Bearer header; a token may contain colons.
+
+    Of a Basic header it is the password, after the first colon. A Bearer header has a token or
+    `id:token`.
+    """
     kind, _, rest = authorization.partition(" ")
     rest = rest.strip()
     if kind.lower() == "basic":
         try:
             rest = base64.b64decode(rest, validate=True).decode()
         except (binascii.Error, UnicodeDecodeError):
-            return ""
+            return ()
     elif kind.lower() != "bearer":
-        return ""
-    return rest.rpartition(":")[2]
+        return ()
+    _, colon, token = rest.partition(":")
+    return (rest, token) if colon else (rest,)
 
 
 def _hash(token: str) -> str:

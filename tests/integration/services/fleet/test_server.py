@@ -335,6 +335,19 @@ async def test_what_is_not_connect_gets_a_bounded_answer(
         assert status == expected
 
 
+@pytest.mark.parametrize("scheme", ["Bearer {}", "Bearer 12:{}", "Basic", "Basic 12"])
+async def test_a_token_may_contain_colons(scheme: str) -> None:
+    token = "a:b:c"
+    authorization = scheme.format(token)
+    if scheme.startswith("Basic"):
+        user = scheme.removeprefix("Basic").strip()
+        authorization = f"Basic {base64.b64encode(f'{user}:{token}'.encode()).decode()}"
+    tokens = Tokens.single(Secret(token))
+    tokens.check(authorization, Scope.READ)
+    with pytest.raises(FleetError):
+        tokens.check("Bearer c", Scope.READ)
+
+
 async def test_tokens_have_scopes() -> None:
     tokens = Tokens(
         {
