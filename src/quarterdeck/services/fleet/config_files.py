@@ -59,6 +59,8 @@ class ConfigFiles:
         collector = msgspec.structs.replace(
             rules.register_collector(current, message, self._now()), collector_type=kind
         )
+        if current is None:
+            self._collectors.put(collector)  # refused if it is one too many
         merged, parts = self._configs.get_config(collector)
         served = rules.record_served(collector, merged.hash, parts)
         await self._reports.write(served)

@@ -11,7 +11,7 @@ import pytest
 
 from quarterdeck.kit import http
 from quarterdeck.kit.redaction import Secret
-from quarterdeck.services.fleet import opamp
+from quarterdeck.services.fleet import collectors, opamp
 from quarterdeck.services.fleet.auth import Tokens
 from quarterdeck.services.fleet.service import FleetServer
 from quarterdeck.storage import open_memory
@@ -225,6 +225,17 @@ async def test_a_configuration_can_be_read_as_a_file() -> None:
         status, data = await agent.call("GET", "/alloy/config?id=edge-8&attr.env=prod", [])
         assert status == 200 and data.startswith(b"// fleet: 0 pipelines")
         assert (await agent.call("GET", "/otel/config", []))[0] == 400
+
+
+async def test_a_file_for_one_collector_too_many_is_refused_and_not_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with serving() as (fleet, agent):
+        monkeypatch.setattr(collectors, "MAX_COLLECTORS", 1)
+        assert (await agent.call("GET", "/otel/config?id=edge-1", []))[0] == 200
+        for number in range(2, 5):
+            assert (await agent.call("GET", f"/otel/config?id=edge-{number}", []))[0] == 429
+        assert list(fleet.configs._kept) == ["edge-1"]
 
 
 async def test_collectors_of_both_kinds_without_a_pipeline_get_their_own_language() -> None:
