@@ -37,16 +37,23 @@ class _Shared(Generic[T]):
         self._clock = clock
         self._turn = asyncio.Lock()
         self._found: tuple[float, T] | None = None
+        self._changes = 0
 
     async def get(self, max_age_s: float) -> T:
         async with self._turn:
             now = self._clock.monotonic()
-            if self._found is None or now - self._found[0] >= max_age_s:
-                self._found = (now, await self._read())
-            return self._found[1]
+            if self._found is not None and now - self._found[0] < max_age_s:
+                return self._found[1]
+            changes = self._changes
+            found = await self._read()
+            is_current = changes == self._changes  # else it may be from before the change
+            self._found = (now, found) if is_current else None
+            return found
 
     def forget(self) -> None:
+        """Drop the result, and that of a call under way."""
         self._found = None
+        self._changes += 1
 
 
 class Agents:

@@ -1,5 +1,6 @@
 """Reports of collectors: whoever reads them first, the sweep says which pipelines they concern."""
 
+import asyncio
 from typing import cast
 
 from quarterdeck.operators.pipelines.agents import Agents
@@ -8,6 +9,7 @@ from quarterdeck.operators.pipelines.ports import (
     FleetApi,
     PartDelivery,
     PipelineDelivery,
+    RemoteCollector,
 )
 from quarterdeck.testing import VirtualClock
 
@@ -39,3 +41,36 @@ async def test_a_change_that_a_reconcile_has_read_is_still_reported() -> None:
     del api.applied["1"]
     assert await agents.refresh() == {"1"}
     assert await agents.refresh() == frozenset()
+
+
+class SlowApi:
+    """A server whose lists answer when the test lets them."""
+
+    def __init__(self) -> None:
+        self.ids = ["a"]
+        self.lists = 0
+        self.has_begun = asyncio.Event()
+        self.room = asyncio.Semaphore(0)
+
+    async def list_collectors(self) -> list[RemoteCollector]:
+        self.lists += 1
+        self.has_begun.set()
+        listed = [RemoteCollector(each) for each in self.ids]
+        await self.room.acquire()
+        return listed
+
+
+async def test_a_list_that_was_asked_for_before_a_change_is_not_kept() -> None:
+    api = SlowApi()
+    agents = Agents(cast("FleetApi", api), VirtualClock())
+    async with asyncio.TaskGroup() as tasks:
+        reading = tasks.create_task(agents.list())
+        await api.has_begun.wait()
+        api.ids.append("b")
+        agents.forget()
+        api.room.release()
+        assert len(await reading) == 1
+        api.room.release()
+        assert len(await agents.list()) == 2
+        assert len(await agents.list()) == 2
+    assert api.lists == 2
