@@ -33,6 +33,7 @@ from quarterdeck.telemetry.fleet.codes import Code
 BY_ID = "collector-id"
 """Index of Collectors by the id of their collector."""
 UNREGISTERED_RETRY_S = 30.0
+NO_CONNECTION_RETRY_S = 300.0
 _TYPES: dict[str, Literal["Alloy", "OpenTelemetryCollector"]] = {
     "COLLECTOR_TYPE_ALLOY": "Alloy",
     "COLLECTOR_TYPE_OTEL": "OpenTelemetryCollector",
@@ -126,10 +127,10 @@ class CollectorObjects:
         is_forced = get_annotation(collector.metadata.annotations, FORCE_DELETE) == "true"
         if is_forced or not owned:
             return
-        try:
-            fleet = await self._fleets.get_fleet(collector, ctx)
-        except Stalled:
-            return  # the server is gone, and so are its attributes
+        fleet = await self._fleets.find_last_known(collector, ctx)
+        if fleet is None:
+            await self._wait_for_connection(collector, ctx)
+            return  # the connection is gone, and with it the way to the attributes
         try:
             operations = plan_operations({}, owned, owned)
             await fleet.api.update_attributes([collector.spec.id], operations)
@@ -139,6 +140,15 @@ class CollectorObjects:
         except Paused as error:
             raise to_reconcile_error(error) from error
         fleet.agents.forget()
+
+    async def _wait_for_connection(self, collector: Collector, ctx: Context[Collector]) -> None:
+        """Raises `Waiting` if the connection exists and only cannot be used now."""
+        try:
+            await self._fleets.get_fleet(collector, ctx)
+        except Stalled as error:
+            if error.reason == Reason.CONNECTION_INVALID:
+                text = f"cannot remove the attributes: {error.message}"
+                raise Waiting(error.reason, text, after_s=NO_CONNECTION_RETRY_S) from error
 
 
 def _build_rank(collector: Collector) -> tuple[bool, str, str]:

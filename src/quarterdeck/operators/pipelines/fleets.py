@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from quarterdeck.apis.fleetmanagement.v1alpha1 import FleetConnection, Pipeline
+from quarterdeck.apis.fleetmanagement.v1alpha1 import FleetConnection
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import Clock
 from quarterdeck.meta.identity import Key
@@ -121,15 +121,15 @@ class Fleets:
             await _close(known[1])
         return fleet
 
-    async def find_last_known(self, pipeline: Pipeline, ctx: Context[Pipeline]) -> Fleet | None:
-        """The server a pipeline was sent to, also if its connection is being deleted or is gone.
+    async def find_last_known(self, obj: Any, ctx: Context[Any]) -> Fleet | None:
+        """The server an object was sent to, also if its connection is being deleted or is gone.
 
         When a namespace is deleted, the Secret may go first; the existing client still works.
         """
         try:
-            return await self.get_fleet(pipeline, ctx)
+            return await self.get_fleet(obj, ctx)
         except Stalled:
-            return self.find_by_name(pipeline.status.connection)
+            return self.find_by_name(obj.status.connection)
 
     def find_by_name(self, name: str) -> Fleet | None:
         """The server of a connection by its name in `status.connection`."""

@@ -152,10 +152,7 @@ class PipelineSets:
         )
         if is_forced or set_.spec.deletion_policy == "Orphan" or not was_sent:
             return
-        try:
-            fleet = await self._fleets.get_fleet(set_, ctx)
-        except Stalled as error:
-            raise Waiting(Reason.NO_CONNECTION, error.message, after_s=300.0) from error
+        fleet = await self._find_fleet(set_, ctx)
         try:
             claimed = await self._list_claimed(set_, fleet, ctx)
             source, sent = get_source(set_), {each.name for each in set_.status.members}
@@ -172,6 +169,16 @@ class PipelineSets:
             if isinstance(raised, Stalled) and isinstance(error, CallFailed):
                 raised = to_unavailable(error)
             raise raised from error
+
+    async def _find_fleet(self, set_: PipelineSet, ctx: Context[PipelineSet]) -> Fleet:
+        """The server of a deleted set. Raises `Waiting` if it was never used in this process."""
+        try:
+            return await self._fleets.get_fleet(set_, ctx)
+        except Stalled as error:
+            known = self._fleets.find_by_name(set_.status.connection)
+            if known is None:
+                raise Waiting(Reason.NO_CONNECTION, error.message, after_s=300.0) from error
+            return known
 
 
 async def _check_list(set_: PipelineSet, listed: Sequence[Remote], fleet: Fleet) -> None:

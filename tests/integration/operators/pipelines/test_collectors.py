@@ -10,12 +10,14 @@ from quarterdeck.apis.fleetmanagement.v1alpha1 import (
     Collector,
     CollectorDiscovery,
     ExternalAttributeSync,
+    FleetConnection,
     Pipeline,
     PipelineDiscovery,
     PipelineSet,
     RemoteAttributePolicy,
 )
 from quarterdeck.meta.conditions import find
+from quarterdeck.meta.identity import GVR
 from quarterdeck.meta.objects import Object, ObjectMeta
 from quarterdeck.operators.pipelines.drivers.records import SourceError
 from quarterdeck.operators.pipelines.external_sync import MAX_OWNED
@@ -403,3 +405,56 @@ async def test_source_is_read_when_its_secret_appears(world: Any) -> None:
         metadata = ObjectMeta(name="later", namespace="default")
         await at.client.create(Secret(metadata=metadata, string_data={"bearer-token": "t"}))
         await ready(at, ExternalAttributeSync, "inventory", "Synced")
+
+
+SECRETS = GVR("", "v1", "secrets")
+
+
+@pytest.mark.parametrize("kind", [Collector, PipelineSet], ids=["collector", "set"])
+async def test_what_is_on_the_server_goes_although_the_secret_went_first(
+    world: Any, kind: type[Object]
+) -> None:
+    async with world() as at, at.operator(has_default=False):
+        await at.connect()
+        await put_with_effect(at, kind)
+        await at.client.resource(SECRETS).delete("main-credentials", "default")
+        await at.client.resource(FleetConnection.KIND.gvr).delete("main", "default")
+        await at.client.resource(kind.KIND.gvr).delete("it", "default")
+        await at.until(lambda: _is_gone(at, kind))
+        assert remote(at, "edge-1") == {} and at.fleet.names == []
+
+
+async def test_attributes_wait_for_a_connection_that_cannot_be_used_after_a_restart(
+    world: Any,
+) -> None:
+    async with world() as at:
+        async with at.operator(has_default=False):
+            await at.connect()
+            await put_with_effect(at, Collector)
+        await at.client.resource(SECRETS).delete("main-credentials", "default")
+        await at.client.resource(Collector.KIND.gvr).delete("it", "default")
+        async with at.operator(has_default=False):
+            await at.advance(10.0)
+            assert remote(at, "edge-1") == {"env": "prod"}
+            assert not await _is_gone(at, Collector)
+            metadata = ObjectMeta(name="main-credentials", namespace="default")
+            data = {"username": "tenant", "password": "fleet-token-of-the-test"}
+            await at.client.create(Secret(metadata=metadata, string_data=data))
+            await at.until(lambda: _is_gone(at, Collector), within_s=400.0)
+        assert remote(at, "edge-1") == {}
+
+
+async def put_with_effect(at: Any, kind: type[Object]) -> None:
+    """An object `it` whose effect is on the server."""
+    await register(at, "edge-1")
+    if kind is Collector:
+        await put(at, kind, "it", id="edge-1", remoteAttributes={"env": "prod"})
+    else:
+        source = {"type": "Git", "namespace": "repo"}
+        member = {"name": "a", "contents": 'loki.write "x" {\n}\n', "matchers": ["env=prod"]}
+        await put(at, kind, "it", source=source, pipelines=[member])
+    await ready(at, kind, "it", "Synced")
+
+
+async def _is_gone(at: Any, kind: type[Object]) -> bool:
+    return not await at.client.list(kind)
