@@ -6,7 +6,7 @@ reconciles within some seconds share one response.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from quarterdeck.kit.clock import Clock
 from quarterdeck.operators.pipelines.ports import (
@@ -56,6 +56,13 @@ class _Shared(Generic[T]):
         self._changes += 1
 
 
+class _Listing(NamedTuple):
+    """Every collector, in order and by its id."""
+
+    collectors: Sequence[RemoteCollector]
+    by_id: Mapping[str, RemoteCollector]
+
+
 class Agents:
     """The collectors of one server, and what they report."""
 
@@ -67,9 +74,7 @@ class Agents:
         self._compared: Mapping[str, PipelineDelivery] = {}
         """What the last `refresh` compared with; other reads do not report what they find."""
         self._api = api
-        self._collectors: _Shared[Sequence[RemoteCollector]] = _Shared(
-            lambda: api.list_collectors(), clock
-        )
+        self._collectors: _Shared[_Listing] = _Shared(self._list, clock)
         self._deliveries: _Shared[Deliveries] = _Shared(lambda: api.get_deliveries(), clock)
         self._states: _Shared[Mapping[str, CollectorState]] = _Shared(
             lambda: api.get_collector_states(), clock
@@ -81,7 +86,19 @@ class Agents:
         Raises:
             CallFailed, Paused: if the server cannot be read.
         """
-        return await self._collectors.get(max_age_s)
+        return (await self._collectors.get(max_age_s)).collectors
+
+    async def find(self, identity: str) -> RemoteCollector | None:
+        """One collector; None if it has not registered.
+
+        Raises:
+            CallFailed, Paused: if the server cannot be read.
+        """
+        return (await self._collectors.get(LIST_AGE_S)).by_id.get(identity)
+
+    async def _list(self) -> _Listing:
+        listed = await self._api.list_collectors()
+        return _Listing(listed, {each.id: each for each in listed})
 
     def forget(self) -> None:
         """Drop the list after a change; the next call reads it again."""

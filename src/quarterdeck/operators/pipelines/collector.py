@@ -50,7 +50,7 @@ class CollectorObjects:
         """Sync attributes, name and switch to the server, and its state to the status."""
         fleet = await self._fleets.get_fleet(collector, ctx)
         try:
-            remote = await _find(collector.spec.id, fleet)
+            remote = await fleet.agents.find(collector.spec.id)
             if remote is None:
                 ctx.status.set(registered=False)
                 raise Waiting(
@@ -160,13 +160,6 @@ def _has_claims(collector: Collector) -> bool:
     """Whether the spec sets anything; a discovered Collector does not, and only shows a state."""
     spec = collector.spec
     return bool(spec.remote_attributes or spec.name) or spec.enabled is not None
-
-
-async def _find(identity: str, fleet: Fleet) -> RemoteCollector | None:
-    for each in await fleet.agents.list():
-        if each.id == identity:
-            return each
-    return None
 
 
 async def _ensure_record(collector: Collector, listed: RemoteCollector, fleet: Fleet) -> None:

@@ -10,6 +10,7 @@ from quarterdeck.apis.fleetmanagement.v1alpha1 import (
     ExternalAttributeSync,
     Pipeline,
     PipelineDiscovery,
+    PipelineSet,
     RemoteAttributePolicy,
 )
 from quarterdeck.meta.identity import Key
@@ -62,6 +63,7 @@ def build_collector_controllers(
             PipelineDiscovery,
             discoveries.discover_pipelines,
             TRUNCATED_CONFLICTS,
+            reads=(PipelineSet,),
             written=Pipeline,
         ),
         _declare(
@@ -102,6 +104,7 @@ def _declare(
     condition: str,
     *,
     watches: tuple[Watch, ...] = (),
+    reads: tuple[type[Object], ...] = (),
     written: type[Object] | None = None,
     on_deleted: Callable[[Key], Awaitable[None]] | None = None,
 ) -> Controller[T]:
@@ -109,7 +112,7 @@ def _declare(
         reconcile=reconcile,
         for_=kind,
         watches=(*watch_connections(kind), *watches),
-        reads=(written,) if written is not None else (),
+        reads=(*reads, written) if written is not None else reads,
         writes=(written,) if written is not None else (),
         on_deleted=on_deleted,
         on_error=report_failure,

@@ -4,7 +4,7 @@ Mirrors have labels instead of owner references, because deleting a discovery mu
 Read-only mirrors are updated from the server; others keep their spec after they were created.
 """
 
-from collections.abc import Mapping
+from collections.abc import Set
 from typing import Any
 
 from quarterdeck.apis.fleetmanagement.discovery import MAX_CONFLICTS
@@ -13,6 +13,7 @@ from quarterdeck.apis.fleetmanagement.v1alpha1 import (
     CollectorDiscovery,
     Pipeline,
     PipelineDiscovery,
+    PipelineSet,
 )
 from quarterdeck.kit import duration, rfc3339
 from quarterdeck.meta.conditions import TRUE, find
@@ -61,11 +62,13 @@ class Discoveries:
         except (CallFailed, Paused) as error:
             raise to_reconcile_error(error) from error
         existing = await list_mirrors(Pipeline, discovery, ctx)
-        managed = {each.metadata.uid for each in await ctx.list(Pipeline)}
+        owners = (*await ctx.list(Pipeline), *await ctx.list(PipelineSet))
+        managed = {each.metadata.uid for each in owners}
+        own = {each.metadata.uid for each in existing.values()}
         mirrors = [
             mirror_pipeline(each, discovery)
             for each in listed
-            if _is_selected(each, discovery) and _is_free(each, managed, existing)
+            if _is_selected(each, discovery) and _is_free(each, managed, own)
         ]
         is_deletion = discovery.spec.policy.on_pipeline_removed == "Delete"
         removal = confirm_pipelines(fleet.api, listed, is_deletion=is_deletion)
@@ -111,13 +114,12 @@ def _is_selected(remote: Remote, discovery: PipelineDiscovery) -> bool:
     return selector.enabled is None or selector.enabled is remote.enabled
 
 
-def _is_free(remote: Remote, managed: set[str], existing: Mapping[str, Pipeline]) -> bool:
+def _is_free(remote: Remote, managed: Set[str], mirrors: Set[str]) -> bool:
     """Whether a pipeline on the server may be mirrored.
 
-    Not if it was written for another Pipeline of this cluster, or if a mirror would repeat contents
-    of a Secret.
+    Not if it was written for another Pipeline or a PipelineSet of this cluster, or if a mirror
+    would repeat contents of a Secret.
     """
-    mirrors = {each.metadata.uid for each in existing.values()}
     owner = remote.owner.removesuffix(OWNER_SUFFIX)
     if remote.owner in mirrors:
         return True

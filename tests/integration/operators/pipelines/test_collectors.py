@@ -458,3 +458,12 @@ async def put_with_effect(at: Any, kind: type[Object]) -> None:
 
 async def _is_gone(at: Any, kind: type[Object]) -> bool:
     return not await at.client.list(kind)
+
+
+async def test_pipelines_of_a_set_are_not_discovered(world: Any) -> None:
+    async with world() as at, at.operator(interval_s=10.0):
+        await put_with_effect(at, PipelineSet)
+        at.fleet.put("foreign")
+        await put(at, PipelineDiscovery, "all")
+        await ready(at, PipelineDiscovery, "all", "Synced")
+        assert [each.metadata.name for each in await at.client.list(Pipeline)] == ["foreign"]

@@ -1,6 +1,7 @@
 """Reports of collectors: whoever reads them first, the sweep says which pipelines they concern."""
 
 import asyncio
+from collections.abc import Iterator
 from typing import cast
 
 from quarterdeck.operators.pipelines.agents import Agents
@@ -74,3 +75,27 @@ async def test_a_list_that_was_asked_for_before_a_change_is_not_kept() -> None:
         assert len(await agents.list()) == 2
         assert len(await agents.list()) == 2
     assert api.lists == 2
+
+
+class CountedList(list[RemoteCollector]):
+    """Counts how often it is searched."""
+
+    searches = 0
+
+    def __iter__(self) -> Iterator[RemoteCollector]:
+        self.searches += 1
+        return super().__iter__()
+
+
+async def test_one_collector_is_found_without_a_search_of_the_list() -> None:
+    listed = CountedList(RemoteCollector(str(number)) for number in range(100))
+
+    class Api:
+        async def list_collectors(self) -> list[RemoteCollector]:
+            return listed
+
+    agents = Agents(cast("FleetApi", Api()), VirtualClock())
+    for each in range(100):
+        assert await agents.find(str(each)) == RemoteCollector(str(each))
+    assert await agents.find("unknown") is None
+    assert listed.searches == 1
