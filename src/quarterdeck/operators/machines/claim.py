@@ -83,6 +83,9 @@ class Claims:
 
     async def reconcile(self, claim: MachineClaim, ctx: Context[MachineClaim]) -> Result | None:
         """Do the step that is due, then record what the poll should expect of the VM."""
+        for vmid in self._shared.expected_machines.take_copies(claim.metadata.uid):
+            text = f"VM {vmid} was copied or restored from this machine; it is no longer managed"
+            ctx.event(Reason.COPY_RELEASED, text, warning=True)
         try:
             return await self._reconcile(claim, ctx)
         finally:

@@ -125,6 +125,7 @@ class Reason(enum.StrEnum):
     TERMINATING = "Terminating"
     CLEANED_UP = "CleanedUp"
     RELEASED = "Released"
+    COPY_RELEASED = "CopyReleased"
     CLEANUP_FAILED = "CleanupFailed"
     FORCE_DELETED = "ForceDeleted"
     PAUSED = "Paused"

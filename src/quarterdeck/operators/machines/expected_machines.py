@@ -38,6 +38,7 @@ class ExpectedMachines:
         self._by_uid: dict[str, Expected] = {}
         self._uids: dict[Key, str] = {}
         self._seen: dict[str, VMInfo] = {}
+        self._copies: dict[str, list[int]] = {}
 
     def put(self, claim: MachineClaim) -> None:
         """Record the expected state of a claim's machine."""
@@ -69,11 +70,21 @@ class ExpectedMachines:
         uid = self._uids.pop(key, "")
         self._by_uid.pop(uid, None)
         self._seen.pop(uid, None)
+        self._copies.pop(uid, None)
 
-    def has_vm(self, uid: str, vmid: int) -> bool:
-        """Whether a claim of that UID has the VM of that id."""
+    def find_vm(self, uid: str) -> int | None:
+        """The id of the VM of the claim of that UID; None if no such claim with a VM is known."""
         expected = self._by_uid.get(uid)
-        return expected is not None and expected.vmid == vmid
+        return expected.vmid if expected is not None else None
+
+    def add_copy(self, uid: str, vmid: int) -> None:
+        """Record a released copy of a claim's VM, for the next reconcile to report."""
+        if uid in self._by_uid:
+            self._copies.setdefault(uid, []).append(vmid)
+
+    def take_copies(self, uid: str) -> list[int]:
+        """Return and remove the ids of released copies of a claim's VM."""
+        return self._copies.pop(uid, [])
 
     def list_cluster(self, cluster: str) -> Iterator[Expected]:
         """The machines of a cluster."""

@@ -1,7 +1,8 @@
 """The poll: lists the VMs of each hypervisor every 30 s to find changes made by others.
 
 Only claims whose VM is not in its expected state are enqueued. VMs of ours whose claim is gone are
-removed after a grace period; VMs of other owners are counted and not changed.
+removed after a grace period; VMs of other owners are counted and not changed. A configured VM whose
+claim has another VM was copied or restored by somebody: it is released, not removed.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ from quarterdeck.apis.hypervisor.claim import Phase
 from quarterdeck.client.errors import ClientError
 from quarterdeck.kit.clock import Clock
 from quarterdeck.meta.identity import Key
+from quarterdeck.operators.machines import ownership
 from quarterdeck.operators.machines.address_poll import poll_addresses
 from quarterdeck.operators.machines.connection import Connection
 from quarterdeck.operators.machines.connections import Connections
@@ -20,7 +22,7 @@ from quarterdeck.operators.machines.errors import HypervisorError
 from quarterdeck.operators.machines.expected_machines import Expected, ExpectedMachines
 from quarterdeck.operators.machines.machine import Power, PowerAction
 from quarterdeck.operators.machines.metrics import MachineMetrics
-from quarterdeck.operators.machines.plan.orphans import Orphan, find_orphans
+from quarterdeck.operators.machines.plan.orphans import Orphan, find_orphans, is_copy
 from quarterdeck.operators.machines.references import parse_key
 from quarterdeck.runtime import Logger
 from quarterdeck.wire.status import ApiError
@@ -119,7 +121,7 @@ class VmPoller:
         found = find_orphans(
             (vm for vm in view.vms.values() if vm.id not in well),
             operator_uid=operator_uid,
-            has_claim=expected_machines.has_vm,
+            find_vm=expected_machines.find_vm,
             first_seen=self._first_seen.get(key, {}),
             now=self._clock.monotonic(),
         )
@@ -158,8 +160,12 @@ class VmPoller:
     async def _collect(self, connection: Connection, orphan: Orphan) -> None:
         """Stop a VM whose claim is gone, or remove it if it is stopped; the next poll continues."""
         vm, owner = orphan
-        if await self._find_claim(parse_key(owner.claim)) == (owner.claim_uid, vm.id):
+        uid, vmid = await self._find_claim(parse_key(owner.claim))
+        if uid == owner.claim_uid and vmid == vm.id:
             return  # the claim exists after all; its reconcile adds it to `ExpectedMachines`
+        if uid == owner.claim_uid and is_copy(orphan):
+            await self._release(connection, orphan, vmid)
+            return
         self._log.warning("removing a VM without a claim", vm=vm.id, name=vm.name, node=vm.node)
         if vm.power is Power.RUNNING:
             await connection.call(
@@ -170,3 +176,20 @@ class VmPoller:
                 "delete_vm", lambda each: each.delete_vm(vm.id, owner=owner), node=vm.node
             )
             self._metrics.record_deletion(connection.cluster, "orphan")
+
+    async def _release(self, connection: Connection, orphan: Orphan, vmid: int) -> None:
+        """Remove our tags and owner from a copy, so that it is not taken for a VM of ours."""
+        vm, owner = orphan
+        if vm.lock:
+            return
+        ours = set(ownership.build_owner_tags(owner))
+        tags = [tag for tag in vm.tags if tag not in ours]
+        text = ownership.remove_owner(vm.description)
+        await connection.call(
+            "tag_vm",
+            lambda each: each.tag_vm(vm.id, tags=tags, description=text, owner=owner),
+            node=vm.node,
+        )
+        self._log.warning("released a copy of a VM", vm=vm.id, name=vm.name, original=vmid)
+        self._expected_machines.add_copy(owner.claim_uid, vm.id)
+        self._enqueue(parse_key(owner.claim))

@@ -1,5 +1,7 @@
 """What people do to machines while the operator works: pause, switch, lock, move and remove."""
 
+from dataclasses import replace
+
 import pytest
 from tests.integration.operators.machines.world import (
     MachineClaim,
@@ -193,3 +195,45 @@ async def test_claim_waits_for_a_cluster_that_cannot_be_reached() -> None:
             await world.gone(MachineClaim, "m1")
             await world.phase("Ready", "m2")
             assert world.ours() == ["m2"]
+
+
+def restore(world: World, vmid: int) -> SimulatedVM:
+    """What a person does who restores a backup of a machine to another id."""
+    copy = replace(get_vm(world), id=vmid, uuid=f"restored-{vmid}", power=Power.STOPPED)
+    world.lab.vms[vmid] = copy
+    return copy
+
+
+async def test_restored_copy_of_a_machine_is_kept_and_no_longer_managed() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        await world.claim()
+        await world.phase("Ready")
+        original = get_vm(world)
+        copy = restore(world, 500)
+        await world.advance(900)
+        assert world.lab.vms[500] is copy
+        assert (copy.tags, copy.description) == ((), "")
+        assert world.lab.vms[original.id] is original
+        assert original.tags
+        found = [each for each in await world.events() if "CopyReleased" in each]
+        assert len(found) == 1
+        await world.delete(MachineClaim, "m1")
+        await world.gone(MachineClaim, "m1")
+        await world.advance(900)
+        assert world.lab.vms[500] is copy
+
+
+async def test_restored_copy_survives_a_restart_and_an_early_deletion_of_its_machine() -> None:
+    async with open_world() as world:
+        async with world.operator():
+            await world.set_up()
+            await world.claim()
+            await world.phase("Ready")
+        copy = restore(world, 500)
+        async with world.operator():
+            await world.advance(60)
+            await world.delete(MachineClaim, "m1")
+            await world.gone(MachineClaim, "m1")
+            await world.advance(900)
+            assert world.lab.vms[500] is copy

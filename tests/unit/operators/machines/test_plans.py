@@ -21,7 +21,7 @@ from quarterdeck.operators.machines.plan.claim import (
     compute_backoff_s,
     plan_deletion,
 )
-from quarterdeck.operators.machines.plan.orphans import GRACE_S, find_orphans
+from quarterdeck.operators.machines.plan.orphans import GRACE_S, Findings, find_orphans, is_copy
 from quarterdeck.operators.machines.plan.placement import (
     NodeRules,
     Request,
@@ -192,7 +192,7 @@ def orphans(*vms: VMInfo, first_seen: dict[int, float], now: float) -> list[int]
     found = find_orphans(
         vms,
         operator_uid="op-uid-1",
-        has_claim=lambda uid, vmid: (uid, vmid) == ("alive", 101),
+        find_vm=lambda uid: 101 if uid == "alive" else None,
         first_seen=first_seen,
         now=now,
     )
@@ -212,13 +212,32 @@ def test_vms_of_others_and_of_living_claims_are_no_orphans() -> None:
     seen = {101: 0.0}
     assert orphans(vm(description=other), first_seen=seen, now=9e9) == []
     assert orphans(living, first_seen=seen, now=9e9) == []
-    assert orphans(living._replace(id=102), first_seen={102: 0.0}, now=9e9) == [102]
     assert orphans(vm(tags=()), first_seen=seen, now=9e9) == []
     assert orphans(vm(tags=(), power=Power.STOPPED), first_seen=seen, now=9e9) == [101]
     fresh = ownership.describe(OWNER._replace(inherited_tags=("golden",)))
     bare = vm(tags=("golden",), power=Power.STOPPED, description=fresh)
     assert orphans(bare, first_seen=seen, now=9e9) == [101]
     assert orphans(bare._replace(tags=("production",)), first_seen=seen, now=9e9) == []
+
+
+def test_second_vm_of_a_living_claim_is_a_copy_if_it_was_configured() -> None:
+    alive = OWNER._replace(claim_uid="alive")
+    copy = vm(description=ownership.describe(alive), tags=ownership.build_owner_tags(alive))
+    bare = copy._replace(tags=(), power=Power.STOPPED)
+
+    def find(second: VMInfo) -> Findings:
+        return find_orphans(
+            [second._replace(id=102)],
+            operator_uid="op-uid-1",
+            find_vm=lambda uid: 101,
+            first_seen={},
+            now=5000.0,
+        )
+
+    assert [is_copy(each) for each in find(copy).due] == [True]
+    assert [is_copy(each) for each in find(copy._replace(power=Power.STOPPED)).due] == [True]
+    assert find(bare).due == ()  # left behind by us: it has its grace period
+    assert [is_copy(each) for each in find(bare).orphans] == [False]
 
 
 def test_deletion_never_touches_what_is_not_ours() -> None:

@@ -23,7 +23,7 @@ class Findings(NamedTuple):
     orphans: tuple[Orphan, ...]
     """All orphans, also those in their grace period."""
     due: tuple[Orphan, ...]
-    """Orphans whose grace period is over."""
+    """Orphans whose grace period is over; copies, which are released, have none."""
     foreign: int
     """Number of VMs of other owners."""
     first_seen: Mapping[int, float]
@@ -34,21 +34,24 @@ def find_orphans(
     vms: Iterable[VMInfo],
     *,
     operator_uid: str,
-    has_claim: Callable[[str, int], bool],
+    find_vm: Callable[[str], int | None],
     first_seen: Mapping[int, float],
     now: float,
 ) -> Findings:
-    """Find VMs without a claim; `has_claim`: whether a claim of that UID has the VM of that id.
+    """Find VMs without a claim; `find_vm` returns the id of the VM that a claim of that UID has.
 
-    A second VM of one claim, left behind when an id was given up, is an orphan too.
+    A second VM of one claim is an orphan too: left behind when an id was given up, or a copy.
     """
-    orphans, foreign, seen = [], 0, {}
+    orphans: list[Orphan] = []
+    due: list[Orphan] = []
+    foreign, seen = 0, {}
     for vm in vms:
         owner = ownership.read_owner(vm)
         if owner is None or owner.operator_uid != operator_uid:
             foreign += 1
             continue
-        if has_claim(owner.claim_uid, vm.id):
+        known = find_vm(owner.claim_uid)
+        if known == vm.id:
             continue
         # a clone that was never configured has the tags of its template; a running VM with no
         # others was re-tagged
@@ -58,7 +61,18 @@ def find_orphans(
         if not ownership.is_owned(vm, owner):
             foreign += 1
             continue
+        orphan = Orphan(vm, owner)
         seen[vm.id] = first_seen.get(vm.id, now)
-        orphans.append(Orphan(vm, owner))
-    due = tuple(each for each in orphans if now - seen[each.vm.id] >= GRACE_S)
-    return Findings(tuple(orphans), due, foreign, seen)
+        orphans.append(orphan)
+        if now - seen[vm.id] >= GRACE_S or (known is not None and is_copy(orphan)):
+            due.append(orphan)
+    return Findings(tuple(orphans), tuple(due), foreign, seen)
+
+
+def is_copy(orphan: Orphan) -> bool:
+    """Whether a second VM of a living claim was copied or restored by somebody else.
+
+    We give up an id only before its VM is configured, so that our own second VMs have no tags of
+    an owner.
+    """
+    return orphan.owner.is_tagged
