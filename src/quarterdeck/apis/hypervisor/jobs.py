@@ -4,11 +4,13 @@ The service that hears of jobs writes them; the operator only reads them.
 """
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
 from typing import Literal
 
 import msgspec
 
 from quarterdeck.apis.hypervisor.names import POOL_LABEL, PREFIX
+from quarterdeck.kit import rfc3339
 
 CONFIG_LABEL = f"{PREFIX}/config"
 """What a ConfigMap of ours is for: `features`, `simulator` or `jobs`."""
@@ -16,6 +18,8 @@ JOBS = "jobs"
 POLLING_PROBLEM = f"{PREFIX}/polling-problem"
 """Annotation of the ConfigMap: why the CI system could not be asked for jobs the last time; empty
 if it could, and absent if it was never asked."""
+QUEUE_S = 25 * 3600.0
+"""How long a job may be queued; GitHub ends it after 24 hours, but the delivery may be lost."""
 RUNNER_LABELS = ("self-hosted", "hyperfleet", "ephemeral")
 """Labels that every runner has."""
 
@@ -52,6 +56,12 @@ def read_jobs(data: Mapping[str, str]) -> list[Job]:
         except msgspec.DecodeError:
             continue
     return found
+
+
+def is_lapsed(job: Job, now: datetime) -> bool:
+    """Whether a job has been queued for so long that it must have ended."""
+    oldest = rfc3339.format_time(now - timedelta(seconds=QUEUE_S))
+    return job.status == "queued" and "" < job.since < oldest
 
 
 def find_busy_runners(jobs: Iterable[Job]) -> dict[str, Job]:

@@ -9,9 +9,11 @@ import msgspec
 from quarterdeck.apis.hypervisor.claim import MachineClaim, MachineClaimSpec
 from quarterdeck.apis.hypervisor.jobs import (
     POLLING_PROBLEM,
+    QUEUE_S,
     Job,
     build_record_name,
     find_busy_runners,
+    is_lapsed,
     read_jobs,
 )
 from quarterdeck.apis.hypervisor.names import CLAIM_FINALIZER, POOL_LABEL, PRESERVE, TEMPLATE_LABEL
@@ -72,7 +74,9 @@ class Pools:
         check_labels(_build_labels(pool))
         record = await ctx.find(ConfigRecord, build_record_name(pool.metadata.name))
         jobs = [
-            job for job in read_jobs(record.data if record else {}) if job.status != "completed"
+            job
+            for job in read_jobs(record.data if record else {})
+            if job.status != "completed" and not is_lapsed(job, ctx.now())
         ]
         claims = list(await ctx.list_owned(MachineClaim))
         busy = find_busy_runners(jobs)
@@ -87,7 +91,8 @@ class Pools:
         _report_polling(pool, record, ctx)
         if held := find_held(claims):
             _report_held(held[0], ctx)
-        times = [each for each in (plan.check_s, change_s) if each is not None]
+        lapse_s = _compute_lapse_s(jobs, ctx.now())
+        times = [each for each in (plan.check_s, change_s, lapse_s) if each is not None]
         if is_cordoned:
             times.append(_SOON_S)
         return RequeueAfter(max(_SOON_S, min(times))) if times else None
@@ -249,6 +254,13 @@ async def _find_unusable_secret(pool: RunnerPool, ctx: Context[RunnerPool]) -> l
     if await ctx.find(SecretHead, key.name, namespace) is None:
         return [f"spec.webhook (Secret {key} not found: {refusal})"]
     return []
+
+
+def _compute_lapse_s(jobs: Sequence[Job], now: datetime) -> float | None:
+    """Seconds until the next queued job lapses; None if none is queued."""
+    ages = [compute_seconds_since(job.since, now) for job in jobs if job.status == "queued"]
+    known = [age_s for age_s in ages if age_s is not None]
+    return max(1.0, QUEUE_S - max(known) + 1.0) if known else None
 
 
 def _report_polling(

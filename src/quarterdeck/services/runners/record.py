@@ -12,6 +12,7 @@ from quarterdeck.apis.hypervisor.jobs import (
     Job,
     build_record_labels,
     build_record_name,
+    is_lapsed,
 )
 from quarterdeck.apis.hypervisor.pool import RunnerPool
 from quarterdeck.client.client import Client
@@ -30,7 +31,7 @@ _RANKS = {"queued": 0, "in_progress": 1, "completed": 2}
 def plan_change(data: Mapping[str, str], job: Job, now: datetime) -> dict[str, str | None]:
     """Compute the changes of a record for a job's new state, which never goes back. Pure."""
     changes: dict[str, str | None] = {}
-    key = f"job-{job.id}"
+    key = _build_key(job.id)
     known = _read(data.get(key, ""))
     if known is None or _RANKS[job.status] > _RANKS[known.status]:
         runner = job.runner or (known.runner if known is not None else "")
@@ -38,7 +39,8 @@ def plan_change(data: Mapping[str, str], job: Job, now: datetime) -> dict[str, s
     horizon = rfc3339.format_time(now - timedelta(seconds=KEEP_S))
     for other, text in data.items():
         entry = _read(text)
-        if entry is None or (entry.status == "completed" and entry.since < horizon):
+        is_old = entry is not None and entry.status == "completed" and entry.since < horizon
+        if entry is None or is_old or is_lapsed(entry, now):
             changes.setdefault(other, None)
     return changes | _drop_excess(data, changes)
 
@@ -82,8 +84,17 @@ async def write_job(client: Client, pool: RunnerPool, job: Job, now: datetime) -
             await records.patch(name, patch, namespace=namespace)
         except Conflict:
             continue
-        return f"job-{job.id}" in changes
+        return _build_key(job.id) in changes
     raise Conflict(f"ConfigMap {namespace}/{name} was changed at every attempt")
+
+
+async def has_job(client: Client, pool: RunnerPool, job: str) -> bool:
+    """Whether a pool has recorded the job of that id."""
+    name, namespace = build_record_name(pool.metadata.name), pool.metadata.namespace
+    try:
+        return _build_key(job) in (await client.get(ConfigMap, name, namespace)).data
+    except NotFound:
+        return False
 
 
 async def write_poll_result(client: Client, pool: RunnerPool, problem: str) -> None:
@@ -121,6 +132,10 @@ def _build_empty_record(pool: RunnerPool) -> dict[str, Any]:
         },
         "data": {},
     }
+
+
+def _build_key(job: str) -> str:
+    return f"job-{job}"
 
 
 def _read(text: str) -> Job | None:

@@ -12,7 +12,7 @@ from quarterdeck.kit.redaction import Secret
 from quarterdeck.services.runners import events
 from quarterdeck.services.runners.events import InvalidDelivery, JobEvent
 from quarterdeck.services.runners.matching import can_serve
-from quarterdeck.services.runners.record import write_job
+from quarterdeck.services.runners.record import has_job, write_job
 from quarterdeck.wire.status import ApiError, NotFound
 
 PATH = "/webhooks/github"
@@ -78,15 +78,29 @@ class RunnerWebhooks:
         return await self._record_job(event, trusted)
 
     async def _record_job(self, event: JobEvent, trusted: Sequence[RunnerPool]) -> http.Response:
-        """Record a job for the first pool, by namespace and name, that serves it."""
-        serving = sorted((pool for pool in trusted if can_serve(pool, event)), key=lambda p: p.key)
-        if not serving:
+        pool = await self._choose_pool(event, trusted)
+        if pool is None:
             self._count(event.job.status, "unmatched")
             return _answer(202, "no runner pool serves the labels of the job")
-        pool = serving[0]
         is_new = await write_job(self._client, pool, event.job, self._clock.now())
         self._count(event.job.status, "noted" if is_new else "known")
         return _answer(202, f"recorded for {pool.key}" if is_new else "already recorded")
+
+    async def _choose_pool(
+        self, event: JobEvent, trusted: Sequence[RunnerPool]
+    ) -> RunnerPool | None:
+        """Choose the first pool, by namespace and name, that serves a job.
+
+        A job that has begun or ended stays with the pool that recorded it before, also if another
+        one would be chosen now, or if that pool is being deleted.
+        """
+        pools = sorted(trusted, key=lambda pool: pool.key)
+        serving = [pool for pool in pools if can_serve(pool, event)]
+        if event.job.status != "queued":
+            for pool in (*serving, *(each for each in pools if each not in serving)):
+                if await has_job(self._client, pool, event.job.id):
+                    return pool
+        return serving[0] if serving else None
 
     async def _read_pools(self) -> list[tuple[RunnerPool, Secret[str]]]:
         """Pools with an enabled webhook, and their secrets; cached briefly, against floods."""

@@ -1,6 +1,7 @@
 """Runner pools: demand by webhook, runners on the simulator, busy ones spared."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -14,12 +15,14 @@ from tests.integration.operators.machines.world import (
 )
 
 from quarterdeck.apis.core.config import Secret
+from quarterdeck.apis.hypervisor.jobs import QUEUE_S, Job
 from quarterdeck.apis.hypervisor.names import PRESERVE
-from quarterdeck.kit import http
+from quarterdeck.kit import http, rfc3339
 from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.operators.machines.machinespec import build_runner_name
 from quarterdeck.operators.machines.pool import CORDON
 from quarterdeck.services.runners.events import EVENT, SIGNATURE, sign
+from quarterdeck.services.runners.record import write_job
 from quarterdeck.services.runners.service import PATH, RunnerWebhooks
 
 pytestmark = pytest.mark.slow  # on a busy machine: virtual time needs many turns of the loop
@@ -273,3 +276,14 @@ async def test_webhook_without_a_usable_secret_is_named(webhook: dict[str, Any],
             return any(text in each.message for each in found)
 
         await world.until(is_named)
+
+
+async def test_job_that_is_queued_for_longer_than_github_allows_needs_no_runner() -> None:
+    async with open_world() as world, world.operator():
+        await make(world, minReplicas=0)
+        since = rfc3339.format_time(world.clock.now() - timedelta(seconds=QUEUE_S - 120.0))
+        pool = await world.get(RunnerPool, "ci")
+        await write_job(world.client, pool, Job(id="1", since=since), world.clock.now())
+        await runners(world, 1)
+        await world.until(lambda: world.ours() == [], within_s=400.0)
+        assert (await world.get(RunnerPool, "ci")).status.queued_jobs == 0

@@ -106,6 +106,21 @@ async def test_other_deliveries_change_nothing() -> None:
             await read_states(world)
 
 
+async def test_job_stays_with_the_pool_that_recorded_it() -> None:
+    async with open_world() as world:
+        await make_pool(world, "beta")
+        assert (await Deliveries(world).send(deliver(build_job())))[0] == 202
+        await make_pool(world, "alpha")
+        answer = await Deliveries(world).send(deliver(build_job(action="in_progress")))
+        assert answer == (202, "recorded for default/beta")
+        await world.patch(RunnerPool, "beta", {"spec": {"webhook": {"labelsMatch": ["other"]}}})
+        answer = await Deliveries(world).send(deliver(build_job(action="completed")))
+        assert answer == (202, "recorded for default/beta")
+        assert await read_states(world, "beta") == {"7": "completed"}
+        with pytest.raises(NotFound):
+            await read_states(world, "alpha")
+
+
 _WITHOUT_SECRET: list[dict[str, Any]] = [
     {"enabled": False},
     {"secretRef": None},

@@ -43,6 +43,13 @@ def test_a_repeated_event_changes_nothing() -> None:
     assert plan_change(data, Job(id="1", since=STAMP), NOW) == {}
 
 
+def test_job_that_was_queued_too_long_is_forgotten_and_a_running_one_is_not() -> None:
+    old = "2026-11-14T10:00:00Z"
+    running = Job(id="2", status="in_progress", runner="r1", since=old)
+    data = apply({}, Job(id="1", since=old), running, Job(id="3", since=STAMP))
+    assert [job.id for job in read_jobs(data)] == ["2", "3"]
+
+
 def test_runner_is_kept_when_a_later_event_does_not_name_it() -> None:
     data = apply({}, Job(id="1", status="in_progress", runner="r1", since=STAMP))
     (job,) = read_jobs(apply(data, Job(id="1", status="completed", since=STAMP)))
