@@ -33,14 +33,14 @@ _NEVER_ASKED = "/finalizers"
 """A right that admission asks for, and no request: who sets owners needs it on some clusters."""
 _FLEET = "fleetmanagement.grafana.com"
 UNRECORDED = {
-    ("machines", "", "configmaps"): ("write", "delete"),
+    ("machines", "", "configmaps"): ("delete",),
     ("pipelines", _FLEET, "tenantpolicies/status"): ("write",),
     ("pipelines", _FLEET, "pipelines"): ("delete",),
     ("experiments", "batch", "jobs"): ("delete",),
 }
-"""Rights that no integration test needs through a manager yet: to write the record of a pool's
-jobs, which the pool owns and the service of runners writes, and the status of a TenantPolicy; to
-delete what a discovery of pipelines made. Jobs are declared as written, which includes to delete
+"""Rights that no integration test needs through a manager yet: to delete the record of a pool's
+jobs, which the pool owns; to write the status of a TenantPolicy; to delete what a discovery of
+pipelines made. Jobs are declared as written, which includes to delete
 them, though they go with their experiment."""
 
 WITHOUT_RULE = frozenset(

@@ -8,6 +8,8 @@ PREFIX = "hyperfleet.io"
 CLUSTER_FINALIZER = f"{PREFIX}/cluster-protection"
 TEMPLATE_FINALIZER = f"hypervisormachinetemplate.{PREFIX}/finalizer"
 CLAIM_FINALIZER = f"{PREFIX}/vm-cleanup"
+POOL_FINALIZER = f"{PREFIX}/runner-cleanup"
+"""Of a pool and of the record of its jobs; both stay until the runners are gone."""
 
 TEMPLATE_LABEL = f"{PREFIX}/template"
 FLEET_LABEL = f"{PREFIX}/fleet"

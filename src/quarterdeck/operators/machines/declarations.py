@@ -11,6 +11,7 @@ from quarterdeck.apis.hypervisor.jobs import JOBS
 from quarterdeck.apis.hypervisor.names import (
     CLAIM_FINALIZER,
     CLUSTER_FINALIZER,
+    POOL_FINALIZER,
     POOL_LABEL,
     TEMPLATE_FINALIZER,
 )
@@ -45,6 +46,7 @@ from quarterdeck.operators.machines.mappings import (
     map_template_to_fleets,
 )
 from quarterdeck.operators.machines.pool import Pools
+from quarterdeck.operators.machines.pool_deletion import delete_runners
 from quarterdeck.operators.machines.records import (
     ConfigRecord,
     SecretHead,
@@ -205,6 +207,7 @@ def build_pool_controller(machines: Machines) -> Controller[RunnerPool]:
         for_=RunnerPool,
         owns=(Owns(MachineClaim, predicates=(affects_owner,)), Owns(ConfigRecord)),
         watches=(Watch(SecretHead, map_secret_to_pools),),
+        finalizers=(Finalizer(POOL_FINALIZER, delete_runners),),
         on_deleted=pools.forget,
         ready=None,
         conditions=POOL_TYPES,

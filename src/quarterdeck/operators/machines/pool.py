@@ -39,6 +39,7 @@ from quarterdeck.operators.machines.plan.pool import (
     find_minimum,
     plan_pool,
 )
+from quarterdeck.operators.machines.pool_deletion import protect_record
 from quarterdeck.operators.machines.records import ConfigRecord, SecretHead
 from quarterdeck.operators.machines.report import (
     report_condition,
@@ -73,6 +74,7 @@ class Pools:
         report_unsupported(ctx, [*find_unsupported_in_pool(pool), *unusable])
         check_labels(_build_labels(pool))
         record = await ctx.find(ConfigRecord, build_record_name(pool.metadata.name))
+        await protect_record(record, ctx)
         jobs = [
             job
             for job in read_jobs(record.data if record else {})

@@ -14,7 +14,7 @@ from tests.integration.operators.machines.world import (
     open_world,
 )
 
-from quarterdeck.apis.core.config import Secret
+from quarterdeck.apis.core.config import ConfigMap, Secret
 from quarterdeck.apis.hypervisor.jobs import QUEUE_S, Job
 from quarterdeck.apis.hypervisor.names import PRESERVE
 from quarterdeck.kit import http, rfc3339
@@ -24,6 +24,7 @@ from quarterdeck.operators.machines.pool import CORDON
 from quarterdeck.services.runners.events import EVENT, SIGNATURE, sign
 from quarterdeck.services.runners.record import write_job
 from quarterdeck.services.runners.service import PATH, RunnerWebhooks
+from quarterdeck.wire.query import DeleteOptions
 
 pytestmark = pytest.mark.slow  # on a busy machine: virtual time needs many turns of the loop
 
@@ -91,6 +92,10 @@ async def runners(world: World, count: int, within_s: float = 120.0) -> list[Mac
 
     found: list[MachineClaim] = await world.until(holds, within_s=within_s)
     return found
+
+
+async def has_busy(world: World, count: int) -> bool:
+    return (await world.get(RunnerPool, "ci")).status.busy_replicas == count
 
 
 async def test_pool_keeps_its_idle_minimum() -> None:
@@ -287,3 +292,50 @@ async def test_job_that_is_queued_for_longer_than_github_allows_needs_no_runner(
         await runners(world, 1)
         await world.until(lambda: world.ours() == [], within_s=400.0)
         assert (await world.get(RunnerPool, "ci")).status.queued_jobs == 0
+
+
+@pytest.mark.parametrize("policy", ["Background", "Foreground"])
+async def test_deleted_pool_waits_for_the_jobs_of_its_runners(policy: str) -> None:
+    async with open_world() as world, world.operator():
+        await make(world, minReplicas=2)
+        await deliver(world, "queued", 1)
+        claim, *_ = await runners(world, 3)
+        name = claim.metadata.name
+        await deliver(world, "in_progress", 1, runner=build_runner_name(claim))
+        await world.until(lambda: has_busy(world, 1))
+        options = DeleteOptions(propagation_policy=policy)
+        await world.client.delete(RunnerPool, "ci", "default", options)
+        await world.until(lambda: world.ours() == [name], within_s=120.0)
+        await world.advance(900)
+        assert world.ours() == [name]
+        assert condition(await world.get(RunnerPool, "ci")).reason == "Draining"
+        assert await deliver(world, "completed", 1, runner=build_runner_name(claim)) == 202
+        await world.gone(RunnerPool, "ci", within_s=120.0)
+        await world.gone(ConfigMap, "ci-jobs")
+        assert world.ours() == []
+
+
+async def test_job_timeout_ends_the_job_of_a_deleted_pool() -> None:
+    async with open_world() as world, world.operator():
+        await make(world, minReplicas=0, lifecycle={"jobTimeout": "5m"})
+        await deliver(world, "queued", 1)
+        (claim,) = await runners(world, 1)
+        await deliver(world, "in_progress", 1, runner=build_runner_name(claim))
+        await world.until(lambda: has_busy(world, 1))
+        await world.delete(RunnerPool, "ci")
+        await world.advance(120)
+        assert world.ours() == [claim.metadata.name]
+        await world.gone(RunnerPool, "ci", within_s=600.0)
+        assert world.ours() == []
+
+
+async def test_runners_of_a_pool_deleted_as_an_orphan_stay() -> None:
+    async with open_world() as world, world.operator():
+        await make(world)
+        (claim,) = await runners(world, 1)
+        options = DeleteOptions(propagation_policy="Orphan")
+        await world.client.delete(RunnerPool, "ci", "default", options)
+        await world.gone(RunnerPool, "ci")
+        await world.advance(120)
+        left = await world.get(MachineClaim, claim.metadata.name)
+        assert (left.is_deleting, left.metadata.owner_references) == (False, ())
