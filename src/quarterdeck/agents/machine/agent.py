@@ -18,6 +18,15 @@ FIRST_RETRY_S = 1.0
 LAST_RETRY_S = 60.0
 HEARTBEAT_S = 15.0
 LONGEST_MESSAGE = 256
+MOST_ANSWERS = 5
+"""How many challenges of a TPM are answered before a refusal is final."""
+
+
+class AnswerRefused(Unreachable):
+    """Raised when the answer to a challenge is refused.
+
+    Only the replica that issued a challenge knows it, and not after a restart: a new one may do.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,12 +78,15 @@ class Agent:
 
     def _attest_patiently(self) -> bool:
         """Attest, with retries; the same key is used, so that a lost answer is repeated."""
-        delay_s = FIRST_RETRY_S
+        delay_s, refusals = FIRST_RETRY_S, 0
         while True:
             try:
                 self._attest()
                 return True
             except Unreachable as error:
+                refusals += isinstance(error, AnswerRefused)
+                if refusals >= MOST_ANSWERS:
+                    raise Denied(str(error)) from error
                 self._environment.log(f"will try again in {delay_s:.0f} s: {error}")
             if self._environment.wait(delay_s):
                 return False
@@ -100,7 +112,10 @@ class Agent:
             request |= {"token": self._settings.token, "machine": describe_machine()}
             challenge = self._service.call("POST", "/v1/attest/tpm/challenge", request)
             answer = tpm.answer_challenge(challenge, csr)
-            return self._service.call("POST", "/v1/attest/tpm/verify", answer)
+            try:
+                return self._service.call("POST", "/v1/attest/tpm/verify", answer)
+            except Denied as error:
+                raise AnswerRefused(str(error)) from error
         finally:
             tpm.close()
 

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from webhook_server import webhook_server
 
+from quarterdeck.agents.machine import agent
 from quarterdeck.agents.machine.agent import Agent, Environment
 from quarterdeck.agents.machine.identity import Identity
 from quarterdeck.agents.machine.settings import load_settings
@@ -24,6 +25,7 @@ from quarterdeck.testing import programs
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 RENEW, END = timedelta(minutes=30), timedelta(hours=1)
+CHALLENGE, VERIFY = "/v1/attest/tpm/challenge", "/v1/attest/tpm/verify"
 ATTEST, CONFIG, STATUS = "/v1/attest/join-token", "/v1/config", "/v1/status"
 HEARTBEAT, RENEWAL = "/v1/heartbeat", "/v1/credentials/renew"
 SIGN = "sign"
@@ -89,14 +91,16 @@ class World:
 
 
 @contextlib.asynccontextmanager
-async def machine(world: World, folder: Path) -> AsyncIterator[Agent]:
+async def machine(
+    world: World, folder: Path, *, method: str = "join-token"
+) -> AsyncIterator[Agent]:
     """An agent beside its service, with a file as a seed writes it."""
     programs.require("openssl")
     async with webhook_server(world.handle) as server:
         document = {
             "url": server.url,
             "trustBundle": base64.b64decode(server.ca_bundle).decode(),
-            "method": "join-token",
+            "method": method,
             "token": "secret-token",
             "claim": {"uid": "1"},
         }
@@ -112,9 +116,9 @@ async def machine(world: World, folder: Path) -> AsyncIterator[Agent]:
         yield Agent(load_settings(file), Identity(folder / "state"), environment)
 
 
-async def run(world: World, folder: Path) -> int:
-    async with machine(world, folder) as agent:
-        return await asyncio.to_thread(agent.run)
+async def run(world: World, folder: Path, *, method: str = "join-token") -> int:
+    async with machine(world, folder, method=method) as one:
+        return await asyncio.to_thread(one.run)
 
 
 def rest(times: int) -> Iterable[Callable[[], None]]:
@@ -167,6 +171,52 @@ async def test_refused_agent_ends_with_code_five(tmp_path: Path) -> None:
         "refused by the bootstrap service:"
         " POST /v1/attest/join-token: 403 token_unknown (request r1)"
     ]
+
+
+class FakeTpm:
+    """A TPM whose answers are the certificate request, which this test's service signs."""
+
+    def __init__(self, tcti: str) -> None:
+        pass
+
+    def describe(self, claim_uid: str, csr: str) -> dict[str, Any]:
+        return {"claimUid": claim_uid, "csr": csr}
+
+    def answer_challenge(self, challenge: dict[str, Any], csr: str) -> dict[str, Any]:
+        return {"sessionId": challenge["sessionId"], "csr": csr}
+
+    def close(self) -> None:
+        pass
+
+
+async def test_answer_that_another_replica_gets_is_followed_by_a_new_challenge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent, "Tpm", FakeTpm)
+    world = World()
+    world.answers[CHALLENGE] = [(200, {"sessionId": "one"}), (200, {"sessionId": "two"})]
+    world.answers[VERIFY] = [(401, {"code": "attestation_failed"}), (201, SIGN)]
+    world.steps.extend(rest(1))
+    assert await run(world, tmp_path, method="tpm") == 0
+    assert [body["sessionId"] for path, body in world.asked if path == VERIFY] == ["one", "two"]
+    assert world.waits[0] == 1.0
+    assert world.list_phases() == ["Ready"]
+
+
+async def test_machine_whose_answers_are_all_refused_gives_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent, "Tpm", FakeTpm)
+    world = World()
+    world.answers[CHALLENGE] = [(200, {"sessionId": "one"})]
+    world.answers[VERIFY] = [(401, {"code": "attestation_failed"})]
+    world.steps.extend(rest(9))
+    assert await run(world, tmp_path, method="tpm") == 5
+    assert world.waits == [1.0, 2.0, 4.0, 8.0]
+    world = World()
+    world.answers[CHALLENGE] = [(401, {"code": "attestation_failed"})]
+    assert await run(world, tmp_path, method="tpm") == 5
+    assert world.waits == []
 
 
 async def test_directives_drain_once_and_shut_down(tmp_path: Path) -> None:
