@@ -12,6 +12,7 @@ from tests.contract.hypervisor.proxmox_rig import ProxmoxRig, open_rig, settings
 from tests.contract.hypervisor.rig import make, owner_of
 
 from quarterdeck.kit import http
+from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.kit.redaction import Secret
 from quarterdeck.operators.machines.drivers.proxmox import ProxmoxProvider, api
 from quarterdeck.operators.machines.errors import (
@@ -24,6 +25,7 @@ from quarterdeck.operators.machines.errors import (
 )
 from quarterdeck.operators.machines.machine import AccessData, PowerAction
 
+LOGIN = "POST /access/ticket"
 BY_PASSWORD = AccessData(username=USERNAME, password=Secret(PASSWORD))
 
 
@@ -86,6 +88,42 @@ async def test_requests_that_share_an_expired_ticket_share_one_login() -> None:
 async def test_first_requests_share_one_login() -> None:
     async with open_rig() as rig, _opened(rig, access=BY_PASSWORD) as provider:
         await asyncio.gather(*(provider.test_connection() for _ in range(8)))
+        assert rig.fake.logins == 1
+
+
+BY_WRONG_PASSWORD = AccessData(username=USERNAME, password=Secret("wrong"))
+
+
+async def test_requests_that_wait_for_a_refused_login_do_not_log_in_themselves() -> None:
+    async with open_rig() as rig, _opened(rig, access=BY_WRONG_PASSWORD) as provider:
+        calls = [provider.test_connection() for _ in range(8)]
+        found = await asyncio.gather(*calls, return_exceptions=True)
+        assert [type(each) for each in found] == [ConfigurationError] * 8
+        assert rig.fake.journal.count(LOGIN) == 1
+
+
+async def test_refused_password_is_tried_after_longer_and_longer_pauses() -> None:
+    clock = VirtualClock()
+    async with open_rig() as rig, _opened(rig, access=BY_WRONG_PASSWORD, clock=clock) as provider:
+        tried_at = []
+        for second in range(0, 1200, 10):
+            before = rig.fake.journal.count(LOGIN)
+            with pytest.raises(ConfigurationError, match="authentication failure"):
+                await provider.test_connection()
+            if rig.fake.journal.count(LOGIN) > before:
+                tried_at.append(second)
+            await clock.advance(10.0)
+        assert tried_at == [0, 30, 90, 210, 450, 750, 1050]
+
+
+async def test_login_is_tried_at_once_after_a_failure_that_is_no_refusal() -> None:
+    clock = VirtualClock()
+    async with open_rig() as rig, _opened(rig, access=BY_PASSWORD, clock=clock) as provider:
+        rig.fake.faults.append(Fault(LOGIN, status=503, reason="busy"))
+        with pytest.raises(TransientError):
+            await provider.test_connection()
+        await clock.advance(0.1)
+        await provider.test_connection()
         assert rig.fake.logins == 1
 
 

@@ -7,11 +7,13 @@ from typing import Protocol
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.redaction import Secret
 from quarterdeck.operators.machines.drivers.proxmox.records import Ticket
-from quarterdeck.operators.machines.errors import Code, make_error
+from quarterdeck.operators.machines.errors import Code, HypervisorError, make_error
 from quarterdeck.operators.machines.machine import AccessData
 
 TICKET_LIFE_S = 6000.0
 """Age at which a ticket is replaced; Proxmox VE accepts it for two hours."""
+FIRST_PAUSE_S, LAST_PAUSE_S = 30.0, 300.0
+"""How long no login is tried after a refused one; twice as long after each further one."""
 Pairs = tuple[tuple[str, str], ...]
 Login = Callable[[dict[str, str]], Awaitable[Ticket]]
 
@@ -47,7 +49,8 @@ class TokenAccess:
 class TicketAccess:
     """Authenticates by a ticket, replaced before it expires and when it is refused.
 
-    Requests that need a new ticket at once share one login.
+    Requests that need a new ticket at once share one login, also one that fails. After a refused
+    password no login is tried for a while, because failed logins may lock the account.
     """
 
     def __init__(self, username: str, password: Secret[str], clock: Clock) -> None:
@@ -57,21 +60,45 @@ class TicketAccess:
         self._ticket: Secret[Ticket] | None = None
         self._since = 0.0
         self._login = asyncio.Lock()
+        self._failure: HypervisorError | None = None
+        self._failed_at = 0.0
+        self._refusals = 0
+        """How many logins in a row were refused."""
 
     async def headers(self, login: Login, *, is_write: bool) -> Pairs:
         """The ticket as a cookie, and for writes the token against cross-site request forgery."""
+        asked_at = self._clock.monotonic()
         async with self._login:
-            ticket = (await self._current(login)).reveal()
+            ticket = (await self._current(login, asked_at)).reveal()
         cookie = _build_cookie(ticket)
         return (cookie, ("csrfpreventiontoken", ticket.csrf)) if is_write else (cookie,)
 
-    async def _current(self, login: Login) -> Secret[Ticket]:
+    async def _current(self, login: Login, asked_at: float) -> Secret[Ticket]:
         now = self._clock.monotonic()
         if self._ticket is None or now - self._since > TICKET_LIFE_S:
+            self._check_failure(asked_at, now)
             fields = {"username": self._username, "password": self._password.reveal()}
-            self._ticket = Secret(await login(fields))
-            self._since = now
+            try:
+                self._ticket = Secret(await login(fields))
+            except HypervisorError as error:
+                self._failure, self._failed_at = error, self._clock.monotonic()
+                self._refusals = self._refusals + 1 if error.code is Code.UNAUTHORIZED else 0
+                raise
+            self._since, self._failure, self._refusals = now, None, 0
         return self._ticket
+
+    def _check_failure(self, asked_at: float, now: float) -> None:
+        """Raise the failure of a login that was awaited, or that was refused a short time ago."""
+        failure = self._failure
+        if failure is None:
+            return
+        if self._failed_at >= asked_at or now - self._failed_at < self._compute_pause_s():
+            raise make_error(failure.code, failure.message, operation=failure.operation)
+
+    def _compute_pause_s(self) -> float:
+        if self._refusals == 0:
+            return 0.0
+        return min(LAST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** min(self._refusals - 1, 10))
 
     def renew(self, refused: Pairs) -> bool:
         """Drop the refused ticket, unless another request has replaced it already."""
