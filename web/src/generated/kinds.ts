@@ -1849,6 +1849,7 @@ export interface MachineClaim {
       ipAddress?: string;
       macAddress?: string;
       sshAddress?: string;
+      staticAddress?: string;
     };
     observedGeneration?: number;
     phase?: "Pending" | "Provisioning" | "Bootstrapping" | "Ready" | "Draining" | "Terminating" | "Failed";

@@ -100,6 +100,8 @@ class NetworkInfo(Struct, frozen=True, kw_only=True):
     """Hardware address of the VM."""
     ssh_address: str = ""
     """Where SSH of the VM is reached, as HOST:PORT, if not at its address."""
+    static_address: str = ""
+    """Address from network.staticConfig, with prefix length; taken while the claim exists."""
 
 
 class TaskReference(Struct, frozen=True, kw_only=True):

@@ -93,7 +93,7 @@ class Allocations:
             if ref is None or ref.hypervisor_cluster != cluster or claim.metadata.uid in self:
                 continue
             info = claim.status.network_info
-            address = info.ip_address if info is not None else ""
+            address = (info.static_address or info.ip_address) if info is not None else ""
             self.put(
                 claim.metadata.uid,
                 Entry(ref.vm_id, ref.node, get_fleet_key(claim), address, request, None),

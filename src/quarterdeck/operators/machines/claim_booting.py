@@ -124,8 +124,8 @@ def become_ready(machine: Machine, vm: VMInfo | None) -> Result:
 def observe(machine: Machine, vm: VMInfo) -> None:
     """Write address, MAC, provider id and node of the VM into the status.
 
-    An address that the VM still has stays, also a static one, which is written with its prefix
-    length before the VM reports it: by the status it stays taken after a restart.
+    An address that the VM still has stays. So does the static address, also if the VM never reports
+    it: by the status it stays taken after a restart.
     """
     ctx = machine.ctx
     before = ctx.status.current.network_info
@@ -135,7 +135,10 @@ def observe(machine: Machine, vm: VMInfo) -> None:
         address = bare if bare in vm.ips else vm.ips[0]
     ctx.status.set(
         network_info=NetworkInfo(
-            ip_address=address, mac_address=vm.mac, ssh_address=vm.ssh_address
+            ip_address=address,
+            mac_address=vm.mac,
+            ssh_address=vm.ssh_address,
+            static_address=before.static_address if before is not None else "",
         ),
         provider_id=f"{machine.connection.hypervisor.name}://{vm.uuid}",
     )

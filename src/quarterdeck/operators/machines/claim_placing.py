@@ -53,7 +53,8 @@ async def place(
     )
     machine.ctx.status.set(vm_ref=reference)
     if address:
-        machine.ctx.status.set(network_info=NetworkInfo(ip_address=address))
+        info = NetworkInfo(ip_address=address, static_address=address)
+        machine.ctx.status.set(network_info=info)
     machine.enter("Provisioning", Step.CLONE)
     machine.ctx.event(Reason.NODE_CHOSEN, f"VM {vmid} will be created on node {node}")
     return SOON

@@ -82,8 +82,7 @@ def build_variables(
     claim: MachineClaim, template: HypervisorMachineTemplate, cluster: HypervisorCluster
 ) -> dict[str, str]:
     """The values of the variables that documents of the template may refer to."""
-    network, info = choose_network(claim, template), claim.status.network_info
-    address = info.ip_address if info is not None and network.mode == "static" else ""
+    network, address = choose_network(claim, template), _find_static_address(claim, template)
     static, name = network.static_config, claim.metadata.name
     domain = (network.dns.domain if network.dns is not None else "") or (
         cluster.spec.dns.domain if cluster.spec.dns is not None else ""
@@ -102,6 +101,13 @@ def build_variables(
         "AttestationMethod": attestation.method if attestation is not None else "",
         "BootstrapMethod": template.spec.bootstrap.method,
     }
+
+
+def _find_static_address(claim: MachineClaim, template: HypervisorMachineTemplate) -> str:
+    info = claim.status.network_info
+    if info is None or choose_network(claim, template).mode != "static":
+        return ""
+    return info.static_address or info.ip_address
 
 
 def list_name_servers(
@@ -131,11 +137,11 @@ def merge(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]
 def _render_network_data(
     claim: MachineClaim, template: HypervisorMachineTemplate, cluster: HypervisorCluster
 ) -> str:
-    network, info = choose_network(claim, template), claim.status.network_info
+    network, address = choose_network(claim, template), _find_static_address(claim, template)
     device: dict[str, Any] = {"match": {"name": "e*"}}
-    if network.mode == "static" and info is not None and info.ip_address:
+    if address:
         static = network.static_config
-        device |= {"dhcp4": False, "addresses": [info.ip_address]}
+        device |= {"dhcp4": False, "addresses": [address]}
         if static is not None and static.gateway:
             device["routes"] = [{"to": "default", "via": static.gateway}]
         servers = list(list_name_servers(claim, template, cluster))
