@@ -170,6 +170,9 @@ async def switch_on(machine: Machine, recipe: Recipe) -> Result:
                 Reason.STARTING, f"the VM is not running after its start{format_cause(info)}"
             )
         return _report_switched_on(machine, recipe, vm)
+    if _needs_new_seed(machine, recipe):
+        machine.enter("Provisioning", Step.SEED)
+        return SOON
     ref, owner = machine.ref, machine.owner
     task = await machine.call(
         "power", lambda each: each.power(ref.vm_id, PowerAction.ON, owner=owner), node=ref.node
@@ -177,6 +180,16 @@ async def switch_on(machine: Machine, recipe: Recipe) -> Result:
     if task is not None:
         return machine.track(task)
     return _report_switched_on(machine, recipe, await machine.find_vm())
+
+
+def _needs_new_seed(machine: Machine, recipe: Recipe) -> bool:
+    """Whether a machine was made switched off and has yet to attest.
+
+    The join token and the root certificate in its seed may have expired meanwhile.
+    """
+    is_attested = machine.claim.status.attestation is not None
+    is_to_attest = recipe.template.spec.attestation is not None and recipe.inviter is not None
+    return is_to_attest and not is_attested and not machine.ref.adopted
 
 
 def _report_switched_on(machine: Machine, recipe: Recipe, vm: VMInfo | None) -> Result:

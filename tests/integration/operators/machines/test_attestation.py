@@ -22,6 +22,7 @@ class Service:
 
     def __init__(self) -> None:
         self.is_there = True
+        self.token = TOKEN
         self.invited: list[tuple[str, bool, float]] = []
 
     async def invite(
@@ -30,7 +31,7 @@ class Service:
         if not self.is_there:
             raise ServiceMissing("the service does not answer")
         self.invited.append((claim.metadata.name, needs_token, lifetime_s))
-        token = Secret(TOKEN) if needs_token else None
+        token = Secret(self.token) if needs_token else None
         return Invitation("https://bootstrap:8445", "the root", token)
 
 
@@ -187,3 +188,25 @@ async def test_machine_is_not_started_before_the_service_answers() -> None:
         assert condition(claim, "Ready").reason == "BootstrapServiceMissing"
         service.is_there = True
         await world.phase("Bootstrapping")
+
+
+async def test_machine_that_is_switched_on_late_gets_a_new_token() -> None:
+    service = Service()
+    async with open_world() as world, world.operator(inviter=service):
+        await world.set_up(attestation="join-token")
+        await world.claim(powerState="Off")
+        await world.phase("Ready")
+        await world.advance(600)
+        assert len(service.invited) == 1
+        service.token = "hf1.bbbbbbbbbbbb.secret-of-a-newer-token"
+        await world.patch(MachineClaim, "m1", {"spec": {"powerState": "On"}})
+        await world.phase("Bootstrapping")
+        assert len(service.invited) == 2
+        assert service.token in seed_of(world)
+        await write(world, {"attestation": ATTESTED, "bootstrapInfo": "Ready"})
+        await world.phase("Ready")
+        for state in ("Off", "On"):
+            await world.patch(MachineClaim, "m1", {"spec": {"powerState": state}})
+            await world.advance(120)
+        assert (await world.get(MachineClaim, "m1")).status.phase == "Ready"
+        assert len(service.invited) == 2, "it has attested, and needs no token any more"
