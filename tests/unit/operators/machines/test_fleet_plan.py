@@ -170,6 +170,23 @@ def test_budget_of_zero_stops_updates() -> None:
     assert plan.remove == ()
 
 
+def test_budget_counts_removals_for_other_reasons() -> None:
+    members = [*fleet(2, "a"), member("new", "b"), member("old", "b", expires_s=-1.0)]
+    desired = DesiredFleet(
+        4, "b", max_surge=0, max_unavailable=3, budgets={"Update": 1, "Expired": 1}
+    )
+    assert len(plan_fleet(members, desired).remove) == 1
+    desired = desired._replace(budgets={"Update": 1, "Expired": 2})
+    assert len(plan_fleet(members, desired).remove) == 2
+
+
+def test_budget_of_zero_holds_for_recreation() -> None:
+    desired = DesiredFleet(3, "b", strategy="Recreate", budgets={"Update": 0})
+    plan = plan_fleet(fleet(3), desired)
+    assert (plan.create, plan.remove) == (0, ())
+    assert len(plan_fleet(fleet(3), desired._replace(budgets={"Update": 1})).remove) == 3
+
+
 def test_machine_kept_for_debugging_is_neither_removed_nor_counted() -> None:
     kept = member("kept", is_failed=True, is_kept=True, ready_s=None)
     plan = plan_fleet([*fleet(2), kept], DesiredFleet(3, "a", max_unhealthy=3))

@@ -68,25 +68,30 @@ def replace_outdated(
     if desired.is_paused or not outdated or desired.strategy == "OnDelete":
         return []
     if desired.strategy == "Recreate":
-        return [Removal(each.name, _choose_reason(each, desired)) for each in outdated]
+        return _recreate(outdated, desired)
     available = sum(is_available(each, desired) for each in live)
     spare = available - (desired.desired - desired.max_unavailable)
     found: list[Removal] = []
-    taken: dict[str, int] = {}
+    taken = 0  # of all reasons: each budget counts every machine that is missing
     for each in order_removal(outdated, desired):
         costs = is_available(each, desired)
         if costs and spare <= 0:
             continue
         reason = _choose_reason(each, desired)
-        used = taken.get(reason, 0)
-        if costs and _limit_by_budget(members, desired, reason, used + 1) <= used:
+        if costs and _limit_by_budget(members, desired, reason, taken + 1) <= taken:
             continue
         if not costs and len(live) - len(found) <= desired.desired - desired.max_unavailable:
             continue  # a machine on its way up is as good as the one that would replace it
         spare -= costs
-        taken[reason] = used + costs
+        taken += costs
         found.append(Removal(each.name, reason))
     return found
+
+
+def _recreate(outdated: Sequence[Member], desired: DesiredFleet) -> list[Removal]:
+    """Remove all outdated machines at once, but none for a reason whose budget is 0."""
+    removals = [Removal(each.name, _choose_reason(each, desired)) for each in outdated]
+    return [each for each in removals if desired.budgets.get(each.reason, 1) > 0]
 
 
 def _choose_reason(member: Member, desired: DesiredFleet) -> Reason:
