@@ -66,6 +66,10 @@ async def _collect(run: Run) -> bool:
         found = await run.environment.results.collect(await _build_finished_run(run))
     except ResultsUnavailable as error:
         return _try_again(run, str(error))
+    except Exception as error:  # whatever it is, it must not keep the clusters for ever
+        if not _try_again(run, f"{type(error).__name__}: {error}"):
+            raise
+        return True
     return _note_results(run, found)
 
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import msgspec
+import pytest
 from tests.integration.operators.experiments.results.test_metrics import (
     END,
     finished,
@@ -16,6 +17,7 @@ from tests.integration.operators.experiments.world import experiment, hub
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.meta.conditions import find
 from quarterdeck.operators import experiments
+from quarterdeck.operators.experiments import finishing
 from quarterdeck.operators.experiments.drivers.result_stores import Files
 from quarterdeck.operators.experiments.drivers.service_metrics import KubeletMetrics
 from quarterdeck.operators.experiments.drivers.targets import KubeconfigTargets
@@ -129,3 +131,30 @@ async def test_waiting_for_results_does_not_hold_up_other_experiments() -> None:
             assert (await world.cleaned("next")).status.phase == "Complete"
             results.is_back.set()
             assert (await world.cleaned("slow")).status.phase == "Complete"
+
+
+class Broken:
+    """Results whose collection fails in a way that nobody expected."""
+
+    async def collect(self, run: FinishedRun) -> Collected:
+        raise ZeroDivisionError("token=s3cr3t: float division by zero")
+
+
+async def test_an_unexpected_error_does_not_keep_the_clusters(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with hub() as world, world.simulators(), world.operator(results=Broken()):
+        await world.template("smoke")
+        await world.create(experiment("broken"))
+        waiting = await world.until(
+            "broken", lambda each: find(each.status.conditions, "ResultsCollected") is not None
+        )
+        assert (waiting.status.results_url, waiting.status.resources_cleaned) == ("", False)
+        monkeypatch.setattr(finishing, "_COLLECTION_S", 0.0)
+        done = await world.cleaned("broken")
+    assert (done.status.phase, done.status.results_url) == ("Complete", "disabled")
+    found = find(done.status.conditions, "ResultsCollected")
+    assert found is not None
+    assert (found.status, found.reason) == ("False", "ResultsUnavailable")
+    assert found.message.startswith("ZeroDivisionError: ")
+    assert "s3cr3t" not in found.message
