@@ -26,10 +26,14 @@ from quarterdeck.operators.experiments.ports import (
     ResultsUnavailable,
 )
 from quarterdeck.operators.experiments.run import ExperimentFailed, Run
+from quarterdeck.operators.experiments.substitution import SubstitutionError
 from quarterdeck.runtime.reconcile import finalizer
+from quarterdeck.wire.status import ApiError, Invalid
 
 _COLLECTION_S = 600.0
 """How long to try to collect results before the clusters are deleted without them."""
+_JOB_CREATION_S = 600.0
+"""How long to try to create the Job after the run before the clusters are deleted without it."""
 _ORPHAN_CHECK_S = 600.0
 _AT_ONCE_S = 0.001
 
@@ -141,12 +145,15 @@ def _note_results(run: Run, found: Collected) -> bool:
 
 async def _run_job(run: Run) -> bool:
     """Run the Job after the run; returns whether it is done. Its failure changes no outcome."""
-    if run.status.analysis_phase in ("Succeeded", "Failed", "Skipped"):
+    if run.status.analysis_phase in ("Succeeded", "Failed", "Skipped") or run.phase != "Complete":
         return True
-    document = plan.build_post_run_job(
-        run.ctx.obj, results_url=run.status.results_url, settings=run.settings
-    )
-    if document is None or run.phase != "Complete":
+    try:
+        document = plan.build_post_run_job(
+            run.experiment, results_url=run.status.results_url, settings=run.settings
+        )
+    except SubstitutionError as error:
+        return _fail_job(run, f"cannot build the Job of spec.postRun: {error}")
+    if document is None:
         return True
     owner = build_owner_reference(run.ctx.obj)
     document["metadata"]["ownerReferences"] = [
@@ -166,8 +173,29 @@ async def _run_job(run: Run) -> bool:
         run.set_condition(ANALYSIS_COMPLETE, FALSE, Reason.JOB_FAILED, f"Job {name} was deleted")
         return True
     if job is None:
-        job = await run.ctx.api.apply(PostRunJob, document)
+        try:
+            job = await run.ctx.api.apply(PostRunJob, document)
+        except ApiError as error:
+            message = f"cannot create Job {name}: {error.message}"
+            run.set_condition(ANALYSIS_COMPLETE, FALSE, Reason.JOB_FAILED, message)
+            if not isinstance(error, Invalid) and _failed_s(run) < _JOB_CREATION_S:
+                raise
+            return _fail_job(run, message)
     return _note_job(run, job)
+
+
+def _failed_s(run: Run) -> float:
+    """Seconds since the Job could not be created for the first time."""
+    began = run.find_condition(ANALYSIS_COMPLETE)
+    return run.elapsed_s(began.last_transition_time) if began is not None else 0.0
+
+
+def _fail_job(run: Run, message: str) -> bool:
+    """Record that the Job failed; the clean-up goes on."""
+    run.set(analysis_phase="Failed")
+    run.set_condition(ANALYSIS_COMPLETE, FALSE, Reason.JOB_FAILED, message)
+    run.ctx.event(Reason.JOB_FAILED, redact(message), warning=True)
+    return True
 
 
 def _note_job(run: Run, job: PostRunJob) -> bool:
@@ -178,11 +206,7 @@ def _note_job(run: Run, job: PostRunJob) -> bool:
         run.set_condition(ANALYSIS_COMPLETE, TRUE, Reason.SUCCEEDED, f"Job {name} has succeeded")
         return True
     if (failed := ended.get("Failed")) is not None:
-        run.set(analysis_phase="Failed")
-        message = f"Job {name} failed: {failed.message or failed.reason}"
-        run.set_condition(ANALYSIS_COMPLETE, FALSE, Reason.JOB_FAILED, message)
-        run.ctx.event(Reason.JOB_FAILED, message, warning=True)
-        return True
+        return _fail_job(run, f"Job {name} failed: {failed.message or failed.reason}")
     run.set(analysis_phase="Running" if job.status.active else "Pending")
     run.set_condition(ANALYSIS_COMPLETE, FALSE, Reason.RUNNING, f"Job {name} runs")
     return False

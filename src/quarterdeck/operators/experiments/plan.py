@@ -114,7 +114,11 @@ def order_deletion(experiment: Experiment) -> list[list[str]]:
 def build_post_run_job(
     experiment: Experiment, *, results_url: str, settings: Settings
 ) -> dict[str, Any] | None:
-    """Build the Job after the run; None if the experiment has none."""
+    """Build the Job after the run; None if the experiment has none.
+
+    Raises:
+        SubstitutionError: if a reference in spec.postRun has no value.
+    """
     spec, name = experiment.spec, experiment.metadata.name
     environment = {
         "EXPERIMENT_NAME": name,
@@ -123,7 +127,8 @@ def build_post_run_job(
     }
     container: dict[str, Any] = {"name": "post-run"}
     account, deadline = "", 900
-    scope = build_static_scope(experiment, None)
+    statuses = {each.name: each for each in experiment.status.targets}
+    scope = build_scope(experiment, None, statuses)
     if (job := spec.post_run) is not None:
         container["image"] = job.image
         if job.command:

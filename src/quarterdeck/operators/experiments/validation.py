@@ -82,6 +82,7 @@ def validate(experiment: Experiment, components: Mapping[str, Component]) -> Che
         resolved[target.name] = found
         problems += wrong
     problems += _check_workflow(experiment)
+    problems += _check_post_run(experiment)
     problems += _check_metrics(experiment)
     problems += _check_tutorial(experiment)
     return Checked(tuple(problems), resolved, tuple(find_warnings(experiment)))
@@ -211,12 +212,28 @@ def _check_workflow(experiment: Experiment) -> Iterator[Problem]:
         if not _PARAMETER.fullmatch(name):
             detail = "a workflow's parameter may contain letters, digits, '-' and '_'"
             yield Problem(Reason.PARAMETER_INVALID, field.invalid(path, name, detail))
-        try:
-            substitute(value, scope)
-        except NotYet:
-            continue
-        except SubstitutionError as error:
-            yield Problem(Reason.PARAMETER_INVALID, field.invalid(path, value, str(error)))
+        yield from _check_references(path, value, scope)
+
+
+def _check_post_run(experiment: Experiment) -> Iterator[Problem]:
+    """Check references of the Job after the run, which could not be built when the run is over."""
+    if (job := experiment.spec.post_run) is None:
+        return
+    scope = build_static_scope(experiment, None)
+    for name, values in (("command", job.command), ("args", job.args)):
+        for index, value in enumerate(values):
+            yield from _check_references(f"spec.postRun.{name}[{index}]", value, scope)
+    for name, value in job.env.items():
+        yield from _check_references(f"spec.postRun.env.{name}", value, scope)
+
+
+def _check_references(path: str, value: str, scope: Scope) -> Iterator[Problem]:
+    try:
+        substitute(value, scope)
+    except NotYet:
+        return
+    except SubstitutionError as error:
+        yield Problem(Reason.PARAMETER_INVALID, field.invalid(path, value, str(error)))
 
 
 def _check_completion(experiment: Experiment) -> Iterator[Problem]:

@@ -17,11 +17,12 @@ from quarterdeck.apis.experiments.v1alpha1 import RESUME, Experiment
 from quarterdeck.client import Client
 from quarterdeck.kit import yaml
 from quarterdeck.meta.conditions import find
-from quarterdeck.operators.experiments import kubeconfig
+from quarterdeck.operators.experiments import finishing, kubeconfig
 from quarterdeck.operators.experiments.drivers.targets import to_config
 from quarterdeck.operators.experiments.foreign import ArgoApplication, GKECluster
 from quarterdeck.operators.experiments.simulators.clusters import build_kubeconfig
-from quarterdeck.testing import eventually
+from quarterdeck.testing import eventually, server_faults
+from quarterdeck.testing.server_faults import ServerFaults
 from quarterdeck.wire.status import Invalid
 
 MANUAL = {"template": "smoke", "completion": {"mode": "manual"}}
@@ -164,6 +165,41 @@ async def test_the_job_after_the_run_never_changes_the_outcome() -> None:
         assert done.status.phase == "Complete"
         assert done.status.analysis_job_name == "post-post-run"
         assert done.status.analysis_phase == "Succeeded"
+
+
+async def test_a_job_that_is_refused_does_not_keep_the_clusters() -> None:
+    async with running() as world:
+        await world.template("smoke")
+        job = {"image": "example.com/report:1", "serviceAccountName": "not a name"}
+        await world.create(experiment("post", postRun=job))
+        done = await world.cleaned("post")
+        assert (done.status.phase, done.status.analysis_phase) == ("Complete", "Failed")
+        found = find(done.status.conditions, "AnalysisComplete")
+        assert found is not None and "cannot create Job post-post-run: " in found.message
+        assert "serviceAccountName" in found.message
+
+
+async def test_a_job_that_cannot_be_created_keeps_the_clusters_for_ten_minutes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    refuse = server_faults.fail("patch", 403, resource="jobs", times=None)
+    async with (
+        hub(faults=ServerFaults(refuse)) as world,
+        world.simulators(),
+        world.operator(),
+    ):
+        await world.template("smoke")
+        await world.create(experiment("post", postRun={"image": "example.com/report:1"}))
+        waiting = await world.until(
+            "post", lambda each: find(each.status.conditions, "AnalysisComplete") is not None
+        )
+        assert (waiting.status.analysis_phase, waiting.status.resources_cleaned) == ("", False)
+        monkeypatch.setattr(finishing, "_JOB_CREATION_S", 0.0)
+        done = await world.cleaned("post")
+        assert (done.status.phase, done.status.analysis_phase) == ("Complete", "Failed")
+        found = find(done.status.conditions, "AnalysisComplete")
+        assert found is not None
+        assert found.message.startswith("cannot create Job post-post-run: ")
 
 
 async def test_what_runs_cannot_be_changed() -> None:

@@ -3,13 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import pytest
 from tests.unit.operators.experiments.samples import component, experiment
 
-from quarterdeck.apis.experiments.status import TargetStatus
+from quarterdeck.apis.experiments.status import ExperimentStatus, TargetStatus
 from quarterdeck.apis.experiments.v1alpha1 import Experiment
 from quarterdeck.operators.experiments import naming, plan
 from quarterdeck.operators.experiments.settings import Settings
+from quarterdeck.operators.experiments.substitution import NotYet
 from quarterdeck.operators.experiments.validation import validate
 
 HUB = {"cluster": {"type": "hub"}}
@@ -135,6 +137,21 @@ def test_published_run_is_analyzed() -> None:
     assert pod["securityContext"]["runAsNonRoot"] is True
     assert pod["securityContext"]["runAsUser"] == 65532
     assert container["securityContext"]["allowPrivilegeEscalation"] is False
+
+
+def test_job_after_the_run_gets_addresses_of_targets() -> None:
+    own = {"image": "example.org/own", "args": ["http://${targets.first.endpoint}/"]}
+    found = experiment("demo", FIRST, postRun=own)
+    early = ExperimentStatus(targets=(status("first"),))
+    found = msgspec.structs.replace(found, status=early)
+    with pytest.raises(NotYet):
+        plan.build_post_run_job(found, results_url="", settings=Settings())
+    ready = ExperimentStatus(targets=(status("first", endpoint="10.0.0.1:80", apps_ready=True),))
+    found = msgspec.structs.replace(found, status=ready)
+    job = plan.build_post_run_job(found, results_url="", settings=Settings())
+    assert job is not None
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    assert container["args"] == ["http://10.0.0.1:80/"]
 
 
 def test_own_job_gets_references_and_wins_over_the_analysis() -> None:

@@ -98,6 +98,18 @@ def test_another_target_may_only_be_named_by_those_that_depend_on_it() -> None:
     assert "add it to depends" in checked.message
 
 
+def test_unknown_references_of_the_job_after_the_run_are_errors() -> None:
+    job = {
+        "image": "example.com/report:1",
+        "command": ["sh", "-c", "ls $HOME ${HOME}"],
+        "args": ["${targets.a.endpoint}", "${experiment.name}", "$${HOME}"],
+        "env": {"HOST": "${targets.b.endpoint}"},
+    }
+    checked = validate(experiment("gw", target("a"), postRun=job), {})
+    assert checked.reason is Reason.PARAMETER_INVALID
+    assert paths(checked) == ["spec.postRun.command[2]", "spec.postRun.env.HOST"]
+
+
 def test_dependencies_reach_through_other_targets() -> None:
     url = {"app": "web", "params": {"u": "${targets.a.endpoint}"}}
     exp = experiment("gw", target("a"), target("b", depends=["a"]), target("c", url, depends=["b"]))
