@@ -87,7 +87,9 @@ class Clusters:
     async def delete(self, connection: ClusterConnection, ctx: ClusterContext) -> None:
         """The finalizer: remove every key of the cluster, and its client."""
         name, uid = connection.metadata.name, connection.metadata.uid
-        if uid in self._hub.seen or not await has_rival(connection, ctx):
+        if (seen := self._hub.seen.get(uid)) is not None:
+            seen.is_deleting = True
+        if seen is not None or not await has_rival(connection, ctx):
             try:
                 found = await self._hub.state.list_keys(f"cluster:{name}:")
                 await self._hub.state.commit(
@@ -169,7 +171,7 @@ class Clusters:
             await self._deployments.leave(connection, seen, ctx, connect)
 
     async def _remove_collector(self, connection: ClusterConnection, ctx: ClusterContext) -> None:
-        seen = self._hub.seen.setdefault(connection.metadata.uid, Seen())
+        seen = self._hub.seen.setdefault(connection.metadata.uid, Seen(is_deleting=True))
 
         async def connect() -> Client:
             known = self._hub.pool.find(connection.metadata.uid)

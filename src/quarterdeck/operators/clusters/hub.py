@@ -47,6 +47,8 @@ class Seen(msgspec.Struct):
     scanned_at: float | None = None
     """When operators were last read, on the monotonic clock."""
     due_at: float | None = None
+    is_deleting: bool = False
+    """Whether the connection is being deleted: nothing of the cluster is stored any more."""
     since: dict[str, Since] = msgspec.field(default_factory=dict)
     """By condition type: its health, and the time since which it has had it."""
     failure: str = ""

@@ -117,7 +117,8 @@ class SourceCollection:
 
     def _is_gone(self, connection: ClusterConnection) -> bool:
         """Whether a cluster was deleted meanwhile: no keys may be left behind."""
-        return connection.metadata.uid not in self._hub.seen
+        seen = self._hub.seen.get(connection.metadata.uid)
+        return seen is None or seen.is_deleting
 
     def _compute_ttl_s(self, source: MetricSource) -> int:
         return self._hub.options.lifetimes.compute_cache_ttl(

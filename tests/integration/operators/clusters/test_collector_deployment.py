@@ -1,5 +1,6 @@
 """The hub deploys collectors: applied, upgraded, refused, and removed again."""
 
+import asyncio
 import base64
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -295,6 +296,44 @@ async def test_deleting_the_connection_removes_the_collector(world: Make) -> Non
             await w.gone(ClusterConnection, "east")
             assert await find_existing(spoke) == []
             assert await w.state.list_keys("cluster:east:") == []
+
+
+async def test_a_collection_that_ends_while_the_collector_is_removed_is_not_stored(
+    world: Make,
+) -> None:
+    is_listed, may_list = asyncio.Event(), asyncio.Event()
+    is_removed, may_remove = asyncio.Event(), asyncio.Event()
+
+    async def wait(request: http.Request) -> None:
+        if request.method == "DELETE":
+            is_removed.set()
+            await may_remove.wait()
+        elif "poddisruptionbudgets" in request.path and "limit=1&" not in request.target:
+            is_listed.set()
+            await may_list.wait()
+
+    async with world() as w:
+        spoke = await start(w)
+        async with w.operator(collector=OPTIONS):
+            await wait_reason(w, "NotConnected")
+            spoke.fault = wait
+            await w.create("MetricSource", "pdbs", SOURCE)
+            await w.until(_is_set(is_listed))
+            await w.client.delete(ClusterConnection, "east", "default")
+            await w.until(_is_set(is_removed))
+            may_list.set()
+            await w.advance(1)
+            may_remove.set()
+            await w.gone(ClusterConnection, "east")
+            assert await find_existing(spoke) == []
+            assert await w.state.list_keys("cluster:east:") == []
+
+
+def _is_set(event: asyncio.Event) -> Callable[[], Any]:
+    async def holds() -> bool:
+        return event.is_set()
+
+    return holds
 
 
 async def test_a_cluster_that_does_not_answer_delays_its_deletion_for_minutes_only(
