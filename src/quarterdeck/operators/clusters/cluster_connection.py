@@ -122,15 +122,16 @@ class Clusters:
             access = await self._connector.connect(connection, seen, ctx)
         except CredentialsUnavailable as error:
             return self._note_failure(seen, error)
-        timeout_s = float(connection.spec.monitoring.timeout or self._hub.options.connect_timeout_s)
+        limit_s = float(connection.spec.monitoring.timeout or self._hub.options.connect_timeout_s)
         try:
             async with access.breaker.guard():
-                await run_within(self._hub.clock, timeout_s, ping(access.client))
-                await self._collect(connection, access, seen, ctx)
+                await run_within(self._hub.clock, limit_s, ping(access.client))
+                limit_s = float(self._hub.options.collect_timeout_s)
+                await self._collect(connection, access, seen, ctx, limit_s=limit_s)
         except CircuitOpen as error:
             return error  # what was said of the last try still holds
         except (ApiError, ClientError, TimeoutError) as error:
-            failure = self._note_failure(seen, error, limit_s=timeout_s)
+            failure = self._note_failure(seen, error, limit_s=limit_s)
             if access.breaker.state is not State.CLOSED:
                 seen.failure_reason = Reason.CIRCUIT_OPEN
                 seen.failure = f"circuit breaker is open: {seen.failure}"
@@ -193,6 +194,8 @@ class Clusters:
         access: ClusterAccess,
         seen: Seen,
         ctx: ClusterContext,
+        *,
+        limit_s: float,
     ) -> None:
         hub, began = self._hub, self._hub.clock.monotonic()
         is_scan = seen.scanned_at is None or began - seen.scanned_at >= hub.options.scan_interval_s
@@ -202,7 +205,6 @@ class Clusters:
             keeps_namespace=self._keeps,
             scans_operators=is_scan,
         )
-        limit_s = float(hub.options.collect_timeout_s)
         collected = await run_within(hub.clock, limit_s, access.collector.collect(wanted))
         took_s = hub.clock.monotonic() - began
         if is_scan:

@@ -60,7 +60,7 @@ def describe(error: Exception, *, time_limit_s: float = 0.0) -> str:
                 "clusters add` does"
             )
             return f"{text}; {advice}"
-        case Reason.TIMEOUT if time_limit_s:
+        case Reason.TIMEOUT if time_limit_s and not isinstance(error, RequestTimeout):
             return f"the cluster did not answer within {time_limit_s:g} s"
         case _:
             return text

@@ -37,6 +37,11 @@ async def _hang(request: http.Request) -> None:
     await asyncio.Event().wait()
 
 
+async def _hang_after_ping(request: http.Request) -> None:
+    if "limit=1" not in request.target:
+        await asyncio.Event().wait()
+
+
 async def _endless(request: http.Request) -> http.StreamResponse:
     async def run(writer: http.BodyWriter) -> None:
         while True:
@@ -69,6 +74,7 @@ async def _endless(request: http.Request) -> http.StreamResponse:
         ),
         pytest.param(_answer(500, b"{}"), "ServerError", "", id="a failing server"),
         pytest.param(_hang, "Timeout", "did not answer within 10 s", id="a hanging server"),
+        pytest.param(_hang_after_ping, "Timeout", "answer within 60 s", id="hanging lists"),
     ],
 )
 async def test_a_cluster_that_fails_says_why_and_hurts_nobody(

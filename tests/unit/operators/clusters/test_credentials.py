@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from quarterdeck.apis.clusterpulse.v1alpha1 import ClusterConnection
-from quarterdeck.client.errors import ConnectionFailed, UntrustedServer
+from quarterdeck.client.errors import ConnectionFailed, RequestTimeout, UntrustedServer
 from quarterdeck.operators.clusters.conditions import Reason
 from quarterdeck.operators.clusters.credentials import (
     Limits,
@@ -90,6 +90,7 @@ def test_an_identity_changes_with_address_and_credentials_and_shows_neither() ->
         (Unauthorized(), Reason.UNAUTHORIZED, "renew it"),
         (Forbidden("no"), Reason.FORBIDDEN, "no; grant this permission to the service account"),
         (TimeoutError(), Reason.TIMEOUT, "within 10 s"),
+        (RequestTimeout("GET /x: no answer within 3 s"), Reason.TIMEOUT, "within 3 s"),
         (ConnectionFailed("token=abc123 refused"), Reason.UNREACHABLE, "***"),
     ],
 )
