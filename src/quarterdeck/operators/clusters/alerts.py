@@ -31,6 +31,8 @@ class Alerts:
     async def update(self, cluster: str, sources: Iterable[MetricSource], *, ttl_s: int) -> None:
         """Evaluate the rules and store the result; if the store fails, the next visit retries."""
         chosen = [each for each in sources if each.spec.alerts]
+        for gone in self._compiled.keys() - {each.key for each in chosen}:
+            del self._compiled[gone]
         if not chosen:
             return  # what is stored is not read without rules, and expires
         now = self._hub.clock.now()
