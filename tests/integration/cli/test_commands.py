@@ -170,6 +170,13 @@ def test_get_has_the_output_formats_of_kubectl(shell: Shell, files: str) -> None
     assert "HEAD:PATH" in shell("get", "cm", "-o", "custom-columns=NAME", code=2)
 
 
+@pytest.mark.parametrize(
+    "form", ["name", "yaml", 'jsonpath={range .items[*]}{.metadata.name}{"\\n"}{end}']
+)
+def test_get_prints_no_line_for_objects_that_do_not_exist(shell: Shell, form: str) -> None:
+    assert shell("get", "cm", "-l", "app=none", "-o", form) == ""
+
+
 def test_a_kustomization_is_applied_and_deleted(shell: Shell, tmp_path: Path) -> None:
     if not (shutil.which("kubectl") or shutil.which("kustomize")):
         pytest.skip("neither kubectl nor kustomize is installed")

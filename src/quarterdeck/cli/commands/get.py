@@ -150,7 +150,8 @@ async def _print_objects(
     listed, missing = await read_each(paths, lambda path: _list_objects(client, path, options))
     if listed:
         is_single = len(paths) == 1 and bool(paths[0].name)
-        print_document(form.render(listed, is_single=is_single).removesuffix("\n"))
+        if text := form.render(listed, is_single=is_single):  # a loop reads no line of nothing
+            print_document(text.removesuffix("\n"))
     return missing
 
 
