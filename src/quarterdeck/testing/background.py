@@ -1,6 +1,7 @@
 """A cluster in a thread of its own, for synchronous tests and for programs under test."""
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,8 +36,7 @@ class BackgroundCluster:
         self._thread.start()
         if not self._ready.wait(_START_S):
             raise TimeoutError("the embedded cluster did not start")
-        if self._failure is not None:
-            raise self._failure
+        self._raise_failure()
         return self
 
     def as_user(self, name: str, groups: Sequence[str] = ()) -> "Client":
@@ -48,10 +48,12 @@ class BackgroundCluster:
         return Client(ClusterConfig(server=self.url, impersonate=who))
 
     def stop(self) -> None:
-        """End it and wait."""
+        """End it and wait; raises the error of a server that failed after its start, once."""
         if self._loop is not None and self._stop is not None and self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._stop.set)
+            with contextlib.suppress(RuntimeError):  # the loop was closed by a failure just now
+                self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
+        self._raise_failure()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -62,7 +64,17 @@ class BackgroundCluster:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.stop()
+        try:
+            self.stop()
+        except BaseException as failure:
+            if error is None:
+                raise
+            error.add_note(f"the embedded cluster failed, too: {failure!r}")
+
+    def _raise_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
 
     def _run(self) -> None:
         runner = asyncio.Runner()

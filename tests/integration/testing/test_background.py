@@ -1,10 +1,13 @@
-"""A cluster in a thread: the rights of users, and what happens if it cannot start."""
+"""A cluster in a thread: the rights of users, and what happens if it cannot start or fails."""
 
+import asyncio
 import socket
+import threading
 
 import pytest
 
 from quarterdeck.apis.core import ConfigMap
+from quarterdeck.server.api import ApiServer
 from quarterdeck.testing import BackgroundCluster
 from quarterdeck.wire.status import Forbidden
 
@@ -29,3 +32,33 @@ def test_a_cluster_may_be_stopped_twice() -> None:
     cluster = BackgroundCluster().start()
     cluster.stop()
     cluster.stop()
+
+
+@pytest.fixture
+def breakage(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """The background work of API servers fails once this is set."""
+    is_broken = threading.Event()
+
+    async def run(_: ApiServer) -> None:
+        await asyncio.to_thread(is_broken.wait)
+        raise ZeroDivisionError("the compaction failed")
+
+    monkeypatch.setattr(ApiServer, "run", run)
+    return is_broken
+
+
+def test_a_failure_after_the_start_is_raised_at_the_end(breakage: threading.Event) -> None:
+    cluster = BackgroundCluster().start()
+    breakage.set()
+    with pytest.raises(ZeroDivisionError, match="the compaction failed"):
+        cluster.stop()
+    cluster.stop()
+
+
+def test_a_failure_of_the_cluster_does_not_replace_that_of_the_test(
+    breakage: threading.Event,
+) -> None:
+    with pytest.raises(LookupError) as raised, BackgroundCluster():
+        breakage.set()
+        raise LookupError
+    assert "the compaction failed" in raised.value.__notes__[0]
