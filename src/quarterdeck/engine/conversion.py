@@ -206,7 +206,7 @@ class ColumnConverter:
         if self._is_list and self._type != "arrayLength":
             return [self._convert_list(value) for value in raw]
         if types <= _UNCHANGED.get(self._type, frozenset()):
-            if self._type != "integer" or type(None) in types or _fits_integer(raw):
+            if self._type != "integer" or _fits_integer(raw, has_null=type(None) in types):
                 return raw
         elif self._type == "float" and types <= {int, float}:
             column = _convert_to_floats(raw)
@@ -234,8 +234,9 @@ class ColumnConverter:
         return [element for element in found if element is not MISSING]
 
 
-def _fits_integer(raw: Column) -> bool:
-    return not raw or (min(raw) >= -_LARGEST and max(raw) < _LARGEST)
+def _fits_integer(raw: Column, *, has_null: bool) -> bool:
+    numbers = [value for value in raw if value is not None] if has_null else raw
+    return not numbers or (min(numbers) >= -_LARGEST and max(numbers) < _LARGEST)
 
 
 def _convert_to_floats(raw: Column) -> Column | None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from tests.unit.engine.sources import extract
 
+from quarterdeck.engine.conversion import ColumnConverter
 from quarterdeck.engine.paths import format_segments, parse_path
 
 OBJECT: dict[str, Any] = {
@@ -137,6 +138,13 @@ def test_values_are_converted_to_their_type(value: Any, type_: Any, wanted: Any,
     found = extract({"v": value}, "v", type_, mode=mode)
     assert found == wanted
     assert type(found) is type(wanted)
+
+
+@pytest.mark.parametrize("others", [[], [None], [None, 1]])
+@pytest.mark.parametrize("value", [2**63, 2**64 - 1, -(2**63) - 1])
+def test_integers_of_more_than_64_bits_are_no_values(value: int, others: list[Any]) -> None:
+    column = ColumnConverter("integer", 7).convert([value, *others])
+    assert column == [7, *others]
 
 
 @pytest.mark.parametrize(
