@@ -20,6 +20,8 @@ export interface LoginOptions {
 
 export async function loadSession(): Promise<Session | LoginOptions> {
   const response = await fetch("/session", { credentials: "same-origin" });
+  // a hub that cannot tell who this is will tell later: nobody has to log in again for that
+  if (response.status >= 500) throw new RequestFailed(response.status, response.statusText);
   const body = (await response.json()) as Session & Partial<LoginOptions>;
   if (!response.ok) return { hint: body.hint ?? "", issuer: body.issuer ?? "" };
   setCsrf(body.csrf);

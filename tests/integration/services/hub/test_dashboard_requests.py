@@ -32,6 +32,8 @@ async def answer_hub(request: http.Request) -> http.Response | http.StreamRespon
     """The hub API: it knows the token `good`, and a proxy that names a user."""
     token = (request.headers.get("authorization") or "").removeprefix("Bearer ")
     name = "ann" if token == "good" else request.headers.get("x-forwarded-user") or ""
+    if "untold" in (token, name):  # TokenReview or the directory of groups does not answer
+        return http.Response(503, [], b'{"error": "the API server does not answer"}')
     if not name:
         return http.Response(401, [], b"{}")
     if request.path == STREAM:
@@ -166,6 +168,20 @@ async def test_a_wrong_token_is_answered_with_a_hint(token: str) -> None:
     assert answer.status == 401
     expected = {"error": "the token is not valid", "hint": "run quarterdeck token"}
     assert json.decode(answer.body) == expected
+
+
+async def test_an_identity_that_cannot_be_checked_now_is_not_called_wrong() -> None:
+    async with serve() as world:
+        tried = await world.ask("POST", "/session", JSON, body=b'{"token": "untold"}')
+        assert tried.status == 503
+        cookie = f"quarterdeck-8088={world.sessions.open('untold', user='ann')}"
+        for identity in (("cookie", cookie), ("x-forwarded-user", "untold")):
+            world.headers = [HOST, identity]
+            status, message = await world.read_message("GET", "/session")
+            assert (status, message) == (
+                503,
+                "cannot find out who is logged in; try again later",
+            )
 
 
 async def test_a_session_begins_with_a_token_and_ends_with_delete() -> None:

@@ -39,7 +39,13 @@ from quarterdeck.services.hub.web.sessions import Session, Sessions
 from quarterdeck.services.hub.web.stream_limit import StreamLimit
 from quarterdeck.services.hub.web.viewer import IsValid, Transports, Viewer
 from quarterdeck.services.hub.web.watches import Watches
-from quarterdeck.wire.status import ApiError, BadRequest, Forbidden, Unauthorized
+from quarterdeck.wire.status import (
+    ApiError,
+    BadRequest,
+    Forbidden,
+    ServiceUnavailable,
+    Unauthorized,
+)
 
 Answer = Response | StreamResponse
 SESSION = "/session"
@@ -168,12 +174,18 @@ class Dashboard:
         )
 
     async def _find_user(self, request: Request, token: str = "") -> dict[str, Any] | None:
-        """Ask the hub for the user of a token or of a trusted proxy's headers; None if unknown."""
+        """Ask the hub for the user of a token or of a trusted proxy's headers; None if unknown.
+
+        Raises:
+            ServiceUnavailable: if the hub cannot tell now, which is no reason to log in again.
+        """
         headers = [each for each in request.headers.items() if each[0] != "authorization"]
         if token:
             headers.append(("authorization", f"Bearer {token}"))
         asked = Request.of("GET", _ME, headers=headers, peer=request.peer)
         answer = await self._hub(asked)
+        if answer.status >= 500:
+            raise ServiceUnavailable("cannot find out who is logged in; try again later")
         if answer.status != 200 or not isinstance(answer, Response):
             return None
         found: dict[str, Any] = json.decode(answer.body)
@@ -200,7 +212,10 @@ class Dashboard:
         """Build the check whether the viewer of a stream is still logged in."""
 
         async def is_valid() -> bool:
-            found = await self._find_viewer(request)
+            try:
+                found = await self._find_viewer(request)
+            except ServiceUnavailable:
+                return False  # the page opens the stream again, and is not logged out
             return found is not None and found.identifier == viewer.identifier
 
         return is_valid

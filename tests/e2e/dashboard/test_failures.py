@@ -1,0 +1,21 @@
+"""Requests of the page that fail: nothing wrong is shown meanwhile, and nothing stays broken."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+from tests.e2e.dashboard.conftest import WAIT_MS, Demo
+
+pytestmark = pytest.mark.slow
+expect.set_options(timeout=WAIT_MS)
+NOT_NOW = '{"kind":"Status","status":"Failure","code":503,"message":"the store is closed"}'
+
+
+def fail(status: int = 503, body: str = NOT_NOW) -> Callable[[Route], None]:
+    return lambda route: route.fulfill(status=status, content_type="application/json", body=body)
+
+
+def test_a_session_that_cannot_be_checked_now_is_kept(page: Page, demo: Demo) -> None:
+    page.route("**/session", fail(), times=1)
+    page.goto(demo.url)
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
