@@ -9,6 +9,8 @@ from tests.e2e.dashboard.conftest import WAIT_MS, Demo
 pytestmark = pytest.mark.slow
 expect.set_options(timeout=WAIT_MS)
 NOT_NOW = '{"kind":"Status","status":"Failure","code":503,"message":"the store is closed"}'
+NO_LISTS = "nowhere"
+"""A page on which no list that arrives opens the stream again."""
 
 
 def fail(status: int = 503, body: str = NOT_NOW) -> Callable[[Route], None]:
@@ -19,3 +21,18 @@ def test_a_session_that_cannot_be_checked_now_is_kept(page: Page, demo: Demo) ->
     page.route("**/session", fail(), times=1)
     page.goto(demo.url)
     expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+
+
+def test_a_refused_stream_of_a_known_viewer_is_opened_again(page: Page, demo: Demo) -> None:
+    page.route("**/watch?*", fail(401, "{}"), times=1)
+    page.goto(f"{demo.url}/{NO_LISTS}")
+    expect(page.get_by_text("Live", exact=True)).to_be_visible()
+
+
+def test_a_stream_without_an_answer_is_opened_again(page: Page, demo: Demo) -> None:
+    page.clock.install()
+    page.route("**/watch?*", lambda _: None, times=1)
+    with page.expect_request("**/watch?*"):
+        page.goto(f"{demo.url}/{NO_LISTS}")
+    page.clock.fast_forward(45_000)
+    expect(page.get_by_text("Live", exact=True)).to_be_visible()

@@ -114,9 +114,10 @@ class Stream {
     const abort = new AbortController();
     this.abort = abort;
     if (this.state !== "live") this.setState(this.tries ? "lost" : "connecting");
+    this.listen(abort); // a server that takes the connection and says nothing is as lost as one that ends it
     try {
       const response = await fetch(this.address(), { signal: abort.signal, credentials: "same-origin" });
-      if (response.status === 401) return reportLoggedOut();
+      if (response.status === 401) reportLoggedOut(); // whoever is known after all goes on at the next try
       if (!response.ok || !response.body) throw new Error(String(response.status));
       this.listen(abort);
       await this.read(response.body, abort);
