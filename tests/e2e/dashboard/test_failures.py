@@ -1,5 +1,6 @@
 """Requests of the page that fail: nothing wrong is shown meanwhile, and nothing stays broken."""
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -11,6 +12,7 @@ expect.set_options(timeout=WAIT_MS)
 NOT_NOW = '{"kind":"Status","status":"Failure","code":503,"message":"the store is closed"}'
 NO_LISTS = "nowhere"
 """A page on which no list that arrives opens the stream again."""
+MAPS = re.compile(r"/k8s/api/v1/configmaps\?")
 
 
 def fail(status: int = 503, body: str = NOT_NOW) -> Callable[[Route], None]:
@@ -36,3 +38,16 @@ def test_a_stream_without_an_answer_is_opened_again(page: Page, demo: Demo) -> N
         page.goto(f"{demo.url}/{NO_LISTS}")
     page.clock.fast_forward(45_000)
     expect(page.get_by_text("Live", exact=True)).to_be_visible()
+
+
+def test_a_list_that_failed_is_read_again_when_somebody_comes_back(page: Page, demo: Demo) -> None:
+    page.clock.install()
+    page.route(MAPS, fail())
+    page.goto(f"{demo.url}/objects/core/v1/configmaps")
+    expect(page.get_by_text("the store is closed")).to_be_visible()
+    page.get_by_role("link", name="Pipelines", exact=True).click()
+    expect(page.get_by_role("heading", name="Pipelines").first).to_be_visible()
+    page.clock.fast_forward(4_000)  # nobody looks when the list would be read again
+    page.unroute(MAPS)
+    page.go_back()
+    expect(page.get_by_role("link", name="kube-root-ca.crt").first).to_be_visible()

@@ -48,7 +48,8 @@ export class Collection<Item> {
   use(listener: () => void): () => void {
     clearTimeout(this.forgetTimer);
     this.listeners.add(listener);
-    if (this.users++ === 0 && this.stopWatch === null && this.run === 0) void this.start();
+    // a list that failed is not tried again while nobody looks at it
+    if (this.users++ === 0 && (this.run === 0 || this.load === "failed")) void this.start();
     return () => {
       this.listeners.delete(listener);
       if (--this.users === 0) this.forgetTimer = window.setTimeout(() => this.stop(), KEPT_MS);
@@ -110,7 +111,7 @@ export class Collection<Item> {
     this.message = error instanceof Error ? error.message : String(error);
     this.load = status === 403 ? "forbidden" : status === 404 ? "absent" : "failed";
     this.announce();
-    if (this.load === "failed" && this.users) window.setTimeout(() => this.users && void this.start(), 3000);
+    if (this.load === "failed" && this.users) window.setTimeout(() => this.users && this.load === "failed" && void this.start(), 3000);
   }
 
   private watch(version: string): void {
