@@ -10,6 +10,7 @@ from tests.e2e.dashboard.conftest import WAIT_MS, Demo
 pytestmark = pytest.mark.slow
 expect.set_options(timeout=WAIT_MS)
 NOT_NOW = '{"kind":"Status","status":"Failure","code":503,"message":"the store is closed"}'
+CONNECTIONS = "/apis/clusterpulse.io/v1alpha1/namespaces/default/clusterconnections"
 NO_LISTS = "nowhere"
 """A page on which no list that arrives opens the stream again."""
 MAPS = re.compile(r"/k8s/api/v1/configmaps\?")
@@ -51,3 +52,21 @@ def test_a_list_that_failed_is_read_again_when_somebody_comes_back(page: Page, d
     page.unroute(MAPS)
     page.go_back()
     expect(page.get_by_role("link", name="kube-root-ca.crt").first).to_be_visible()
+
+
+def test_a_cluster_that_cannot_be_read_again_stays(page: Page, demo: Demo) -> None:
+    page.goto(f"{demo.url}/clusters/demo-east")
+    heading = page.get_by_role("heading", level=1)
+    expect(heading).to_be_visible()
+    before = demo.call("GET", f"{CONNECTIONS}/demo-east")
+    page.route("**/api/v1/clusters/demo-east", fail())
+    with page.expect_response("**/api/v1/clusters/demo-east") as failed:
+        spec = {**before["spec"], "displayName": "Renamed"}
+        demo.call("PUT", f"{CONNECTIONS}/demo-east", {**before, "spec": spec})
+    assert failed.value.status == 503
+    with page.expect_response("**/api/v1/clusters/demo-east"):  # and it is tried again
+        expect(heading).to_be_visible()
+    page.unroute("**/api/v1/clusters/demo-east")
+    expect(page.get_by_role("heading", name="Renamed")).to_be_visible()
+    now = demo.call("GET", f"{CONNECTIONS}/demo-east")
+    demo.call("PUT", f"{CONNECTIONS}/demo-east", {**now, "spec": before["spec"]})

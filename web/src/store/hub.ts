@@ -1,7 +1,7 @@
 // Clusters and registries as the hub API shows them, kept current by the hub's events.
 
 import { useLayoutEffect, useState } from "preact/hooks";
-import { getJson } from "../api/http";
+import { RequestFailed, getJson } from "../api/http";
 import { stream } from "../api/stream";
 
 export interface HubCluster {
@@ -104,16 +104,24 @@ class Clusters {
     this.registryChanged = false;
     if (names.length > FEW) return this.loadAll();
     await Promise.all(names.map((name) => this.loadOne(name)));
-    if (registries) await this.loadRegistries();
+    if (registries) await this.loadRegistries().catch(() => {}); // those of the last time stay
     this.announce();
   }
 
   private async loadOne(name: string): Promise<void> {
     try {
       this.byName.set(name, await getJson<HubCluster>(`/api/v1/clusters/${encodeURIComponent(name)}`));
-    } catch {
-      this.byName.delete(name); // gone, or no longer shown to this viewer
+    } catch (error) {
+      const status = error instanceof RequestFailed ? error.status : 0;
+      if (status === 403 || status === 404) this.byName.delete(name); // gone, or no longer shown to this viewer
+      else this.retry(name);
     }
+  }
+
+  /** Read a cluster again a while later; until then it is shown as it was. */
+  private retry(name: string): void {
+    this.changed.add(name);
+    if (this.listeners.size) this.timer ||= window.setTimeout(() => void this.refresh(), GATHER_ALL_MS);
   }
 
   private async loadRegistries(): Promise<void> {
