@@ -54,6 +54,14 @@ def test_a_list_that_failed_is_read_again_when_somebody_comes_back(page: Page, d
     expect(page.get_by_role("link", name="kube-root-ca.crt").first).to_be_visible()
 
 
+def test_what_cannot_be_read_is_not_called_well(page: Page, demo: Demo) -> None:
+    page.route(re.compile(r"/k8s/apis/[^?]*\?"), fail(200, '{"metadata":{},"items":[]}'))
+    page.route("**/api/v1/clusters", fail())
+    page.goto(demo.url)
+    expect(page.get_by_text("Not everything can be read: the store is closed")).to_be_visible()
+    expect(page.get_by_text("Nothing is declared yet")).to_have_count(0)
+
+
 def test_a_cluster_that_cannot_be_read_again_stays(page: Page, demo: Demo) -> None:
     page.goto(f"{demo.url}/clusters/demo-east")
     heading = page.get_by_role("heading", level=1)

@@ -25,7 +25,7 @@ interface Attention {
 }
 
 export function Overview() {
-  const { clusters, registries, state } = useClusters();
+  const { clusters, registries, state, message } = useClusters();
   const applications = useObjects<Application>(KINDS.Application);
   const pipelines = useObjects<Pipeline>(KINDS.Pipeline);
   const fleets = useObjects<Fleet>(KINDS.Fleet);
@@ -73,7 +73,9 @@ export function Overview() {
   const attention = all.filter(({ health }) => health.level === "bad" || health.level === "warn");
   const moving = all.filter(({ health }) => health.level === "busy");
   attention.sort((a, b) => rank(a.health.level) - rank(b.health.level) || a.name.localeCompare(b.name));
-  const isLoading = state === "loading";
+  const lists = [applications, pipelines, fleets, claims, hypervisors, experiments, sources];
+  const isLoading = state === "loading" || lists.some((live) => live.load === "loading");
+  const problem = state === "failed" ? message : lists.find((live) => live.load === "failed")?.message;
   return (
     <>
       <PageHead title="Overview" />
@@ -122,7 +124,8 @@ export function Overview() {
         <div class="columns">
           <div class="span-8 stack">
           <Panel title={attention.length ? `${plural(attention.length, "thing")} that ${attention.length === 1 ? "needs" : "need"} attention` : "Needs attention"}>
-            {isLoading ? <Loading /> : attention.length ? <AttentionList items={attention} /> : <AllWell hasAny={clusters.length + applications.items.length + claims.items.length > 0} />}
+            {problem !== undefined && <p class="body notice bad">Not everything can be read: {problem}</p>}
+            {attention.length ? <AttentionList items={attention} /> : isLoading ? <Loading /> : problem === undefined && <AllWell hasAny={clusters.length + applications.items.length + claims.items.length > 0} />}
           </Panel>
           <Panel title="In progress">
             {moving.length ? <AttentionList items={moving} /> : <p class="body muted">Nothing is being rolled out, provisioned or deleted.</p>}
