@@ -78,3 +78,38 @@ def test_a_cluster_that_cannot_be_read_again_stays(page: Page, demo: Demo) -> No
     expect(page.get_by_role("heading", name="Renamed")).to_be_visible()
     now = demo.call("GET", f"{CONNECTIONS}/demo-east")
     demo.call("PUT", f"{CONNECTIONS}/demo-east", {**now, "spec": before["spec"]})
+
+
+def test_a_tab_shows_no_rows_of_the_one_before(page: Page, demo: Demo) -> None:
+    page.route("**/clusters/demo-east/operators", fail(200, "[]"))
+    page.route("**/clusters/demo-east/alerts", lambda _: None)
+    page.goto(f"{demo.url}/clusters/demo-east?tab=operators")
+    expect(page.get_by_text("No operators are installed")).to_be_visible()
+    with page.expect_request("**/clusters/demo-east/alerts"):
+        page.get_by_role("link", name="Alerts").click()
+    expect(page.get_by_role("status", name="Loading")).to_be_visible()
+    expect(page.get_by_text("No alerts")).to_have_count(0)
+
+
+def test_a_comparison_shows_no_metrics_of_the_run_before(page: Page, demo: Demo) -> None:
+    experiments = "/apis/experiments.illm.io/v1alpha1/namespaces/default/experiments"
+    spec = {
+        "suspend": True,
+        "targets": [{"name": "app", "cluster": {"type": "hub"}}],
+        "workflow": {"template": "smoke", "completion": {"mode": "workflow"}},
+    }
+    for name in ("run-a", "run-b", "run-c"):
+        metadata = {"name": name}
+        kind = {"apiVersion": "experiments.illm.io/v1alpha1", "kind": "Experiment"}
+        demo.call("POST", experiments, {**kind, "metadata": metadata, "spec": spec})
+    metric = '{"metrics":[{"name":"requests","meanA":1,"meanB":2}],"message":""}'
+    page.route(re.compile("/comparison.*run-b$"), fail(200, metric))
+    page.route(re.compile("/comparison.*run-c$"), lambda _: None)
+    page.goto(f"{demo.url}/experiments/default/run-a?compare=run-b")
+    expect(page.get_by_role("cell", name="requests")).to_be_visible()
+    with page.expect_request(re.compile("/comparison.*run-c$")):
+        page.get_by_role("combobox", name="Compare with").select_option("run-c")
+    expect(page.get_by_role("columnheader", name="run-c").first).to_be_visible()
+    expect(page.get_by_role("cell", name="requests")).to_have_count(0)
+    for name in ("run-a", "run-b", "run-c"):
+        demo.call("DELETE", f"{experiments}/{name}")

@@ -86,11 +86,11 @@ function Body({ tab, cluster }: { tab: string; cluster: HubCluster }) {
     case "nodes":
       return <Nodes at={at} version={version} />;
     case "operators":
-      return <Rows at={`${at}/operators`} version={version} none="No operators are installed" columns={[["display_name", "Operator"], ["version", "Version"], ["status", "Status"], ["namespace", "Namespace"], ["install_mode", "Mode"]]} />;
+      return <Rows key={tab} at={`${at}/operators`} version={version} none="No operators are installed" columns={[["display_name", "Operator"], ["version", "Version"], ["status", "Status"], ["namespace", "Namespace"], ["install_mode", "Mode"]]} />;
     case "alerts":
-      return <Rows at={`${at}/alerts`} version={version} none="No alerts" columns={[["severity", "Severity"], ["name", "Alert"], ["object", "Object"], ["reason", "Reason"], ["message", "Message"], ["since", "Since"]]} />;
+      return <Rows key={tab} at={`${at}/alerts`} version={version} none="No alerts" columns={[["severity", "Severity"], ["name", "Alert"], ["object", "Object"], ["reason", "Reason"], ["message", "Message"], ["since", "Since"]]} />;
     case "events":
-      return <Rows at={`${at}/events`} version={version} none="No events" columns={[["timestamp", "When"], ["type", "Type"], ["data", "Data"]]} />;
+      return <Rows key={tab} at={`${at}/events`} version={version} none="No events" columns={[["timestamp", "When"], ["type", "Type"], ["data", "Data"]]} />;
     case "custom":
       return <Custom at={at} name={cluster.name} version={version} />;
     default:

@@ -52,7 +52,7 @@ export function Comparison({ experiment }: { experiment: Experiment }) {
       {other ? (
         <>
           <Runs runs={[experiment, other]} />
-          <Metrics a={experiment} b={other} />
+          <Metrics key={other.metadata.uid} a={experiment} b={other} />
         </>
       ) : (
         <p class="body muted">{others.length ? "Choose another run to see both side by side." : "Run the experiment again to compare two runs: quarterdeck experiments rerun"}</p>
