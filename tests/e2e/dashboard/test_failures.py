@@ -91,6 +91,32 @@ def test_a_tab_shows_no_rows_of_the_one_before(page: Page, demo: Demo) -> None:
     expect(page.get_by_text("No alerts")).to_have_count(0)
 
 
+def test_an_edit_does_not_remove_a_finalizer_that_came_meanwhile(page: Page, demo: Demo) -> None:
+    applications = "/apis/cloudnative.elide.dev/v1/namespaces/default/applications"
+    application = {
+        "apiVersion": "cloudnative.elide.dev/v1",
+        "kind": "Application",
+        "metadata": {"name": "held"},
+        "spec": {"image": "registry.example/web:1", "replicas": 0},
+    }
+    demo.call("POST", applications, application)
+    page.goto(f"{demo.url}/objects/cloudnative.elide.dev/v1/applications/default/held?tab=edit")
+    editor = page.get_by_role("textbox", name="YAML")
+    expect(editor).to_have_value(re.compile("replicas: 0"))
+    stored = demo.call("GET", f"{applications}/held")
+    finalizers = [*stored["metadata"].get("finalizers", []), "example.com/hold"]
+    stored["metadata"]["finalizers"] = finalizers
+    demo.call("PUT", f"{applications}/held", stored)
+    expect(page.get_by_text("The object has changed since you began.")).to_be_visible()
+    page.get_by_role("button", name="Preview changes").click()
+    expect(page.get_by_role("alert")).to_contain_text("the object has been modified")
+    stored = demo.call("GET", f"{applications}/held")
+    assert stored["metadata"]["finalizers"] == finalizers
+    stored["metadata"]["finalizers"] = finalizers[:-1]
+    demo.call("PUT", f"{applications}/held", stored)
+    demo.call("DELETE", f"{applications}/held")
+
+
 def test_a_comparison_shows_no_metrics_of_the_run_before(page: Page, demo: Demo) -> None:
     experiments = "/apis/experiments.illm.io/v1alpha1/namespaces/default/experiments"
     spec = {

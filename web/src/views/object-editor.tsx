@@ -92,8 +92,8 @@ export function Editor({ resource, object }: { resource: Resource; object: KubeO
 
 /** What changes when somebody else has changed the object, apart from its status. */
 function identify({ metadata }: KubeObject): string {
-  const { generation, labels, annotations, resourceVersion, uid } = metadata;
-  return JSON.stringify([uid, generation ?? resourceVersion, labels, annotations]);
+  const { generation, labels, annotations, finalizers, ownerReferences, deletionTimestamp, resourceVersion, uid } = metadata;
+  return JSON.stringify([uid, generation ?? resourceVersion, labels, annotations, finalizers, ownerReferences, deletionTimestamp]);
 }
 
 /** Without what a person neither reads nor writes. */
