@@ -81,7 +81,7 @@ async def up(
         if settings.demo:
             samples = [sample for part in chosen for sample in part.demo_samples()]
             await definitions.apply(process.clients.admin.raw, samples)
-        await stop.wait()
+        await stop.wait(server.tasks)
         console.print_line("stopping")
 
 

@@ -80,4 +80,4 @@ async def serve(
         print_line(f"kubeconfig is {server.kubeconfig}")
         print_line(f"ready in {(clock.monotonic() - started) * 1000:.0f} ms")
         resume_gc()
-        await stop.wait()
+        await stop.wait(server.tasks)

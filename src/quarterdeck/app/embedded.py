@@ -74,9 +74,12 @@ class Embedded:
         *,
         authority: certificates.Certificates,
         certificate: ServingCertificate,
+        tasks: Supervisor,
     ) -> None:
         self.api = api
         self.server = server
+        self.tasks = tasks
+        """The background work of the server; a failure of it is for the process to notice."""
         self.folder = folder
         """Where certificates and, by default, the kubeconfig are."""
         self.authority = authority
@@ -121,7 +124,9 @@ async def start(
     tasks.spawn(certificate.run(), name="serving-certificate")
     server = http.Server(OwnerGuard(api.handle).handle, clock=clock)
     stack.push_async_callback(_shut_down, api, server)
-    embedded = Embedded(api, server, folder, authority=authority, certificate=certificate)
+    embedded = Embedded(
+        api, server, folder, authority=authority, certificate=certificate, tasks=tasks
+    )
     listener = await listen(server, plan.port, "--port", tls=certificate.context, host=plan.host)
     embedded.url = f"https://{_choose_client_address(plan.host)}:{listener.port}"
     await api.publish_address(_choose_client_address(plan.host).strip("[]"), listener.port)

@@ -34,6 +34,7 @@ async def serve_hub_in_up(
     """
     check_identity_settings(settings)
     tasks = await host.stack.enter_async_context(Supervisor("hub-api"))
+    host.manager.add_runnable("hub-api", tasks.wait_failed, needs_leader_election=False)
     code = secrets.token_urlsafe(24)
     assert host.folder is not None  # there is one in `up`, which alone serves the hub here
     token_file = shorten_path(host.folder / TOKEN_FILE)

@@ -80,7 +80,7 @@ async def serve_hub(process: ProcessSettings, settings: Settings) -> None:
             tls = _open_certificate(settings, tasks, clock=clock, log=log)
             listener = await listen(web, settings.hub_port, "--hub-port", host=address, tls=tls)
         log.info("listening", url=listener.url, metrics=pages.metrics_url)
-        await stop.wait()
+        await stop.wait(tasks)
         log.info("stopping")
 
 

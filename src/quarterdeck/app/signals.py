@@ -1,13 +1,19 @@
-"""Signals: the first stops the process, also during the start; a second Ctrl-C stops it at once."""
+"""Signals: the first stops the process, also during the start; a second Ctrl-C stops it at once.
+
+So does the failure of a part that runs in the background.
+"""
 
 import asyncio
 import contextlib
 import signal
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 from quarterdeck.app.errors import Interrupted
+
+if TYPE_CHECKING:
+    from quarterdeck.kit.tasks import Supervisor
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -53,9 +59,21 @@ class StopSignal:
             self._task.cancel()
         self._requested.set()
 
-    async def wait(self) -> None:
-        """Wait for the first signal."""
-        await self._requested.wait()
+    async def wait(self, *parts: "Supervisor") -> None:
+        """Wait for the first signal, or raise the failure of a part, which nobody could see else.
+
+        A process without one of its parts does harm: a hub would enforce old policies for ever.
+        """
+        waiting: list[asyncio.Future[Any]] = [asyncio.ensure_future(self._requested.wait())]
+        waiting += [asyncio.ensure_future(each.wait_failed()) for each in parts]
+        try:
+            done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            for each in done:
+                each.result()
+        finally:
+            for each in waiting:
+                each.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
 
     @contextlib.contextmanager
     def starting(self) -> Iterator[None]:

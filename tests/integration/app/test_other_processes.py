@@ -13,20 +13,25 @@ import pytest
 from free_ports import FREE_SETTINGS
 
 from quarterdeck.apis.core.config import ConfigMap
-from quarterdeck.app import definitions, dev, parts
+from quarterdeck.app import definitions, dev, hub_process, parts
 from quarterdeck.app.api_server import ServeSettings, serve
 from quarterdeck.app.cluster import Cluster
+from quarterdeck.app.clusters_settings import Settings as ClustersSettings
 from quarterdeck.app.collector import run_collector
 from quarterdeck.app.envtest.storage import find_data_dir, serve_storage
 from quarterdeck.app.errors import NotConfigured, SettingError, StartError
 from quarterdeck.app.fleet import FleetSettings, serve_fleet
+from quarterdeck.app.option import Port
 from quarterdeck.app.run import run
 from quarterdeck.app.settings import Settings
 from quarterdeck.app.signals import StopSignal
 from quarterdeck.client import Client, load_config
+from quarterdeck.hubstate.embedded.state import open_embedded
 from quarterdeck.kit import http, json
 from quarterdeck.meta.objects import ObjectMeta
+from quarterdeck.server.api import ApiServer
 from quarterdeck.server.options import ServerOptions
+from quarterdeck.services.hub.service import HubServer
 from quarterdeck.testing import programs
 
 FREE: dict[str, Any] = {**FREE_SETTINGS, "http_port": None}
@@ -131,6 +136,44 @@ async def test_server_listens_on_one_port_by_default(tmp_path: Path) -> None:
         await lines.wait_for("ready in")
     listening = [line for line in lines.lines if line.startswith("listening on")]
     assert [line.partition("://")[0] for line in listening] == ["listening on https"]
+
+
+async def test_server_ends_when_its_background_work_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_broken = asyncio.Event()
+
+    async def fail(_: ApiServer) -> None:
+        await is_broken.wait()
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(ApiServer, "run", fail)
+    lines = Lines()
+    settings = ServeSettings(data_dir=tmp_path, port=0)
+    with pytest.raises(ZeroDivisionError):
+        async with running(serve(settings, print_line=lines.add, started=0.0)) as process:
+            await lines.wait_for("ready in")
+            is_broken.set()
+            async with asyncio.timeout(LIMIT_S):
+                await process
+
+
+async def test_hub_ends_when_it_cannot_follow_policies_any_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def fail(_: HubServer) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(HubServer, "run", fail)
+    monkeypatch.setattr(
+        hub_process, "open_state", lambda *_, clock: open_embedded(None, clock=clock)
+    )
+    async with Cluster() as cluster:
+        process = Settings(kubeconfig=cluster.kubeconfig)
+        settings = ClustersSettings(redis_host="redis.example.org", hub_port=Port(0))
+        with pytest.raises(ZeroDivisionError):
+            async with asyncio.timeout(LIMIT_S):
+                await hub_process.serve_hub(process, settings)
 
 
 async def test_certificate_that_cannot_be_used_names_its_flag(tmp_path: Path) -> None:

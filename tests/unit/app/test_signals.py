@@ -7,6 +7,7 @@ import pytest
 
 from quarterdeck.app.errors import Interrupted
 from quarterdeck.app.signals import StopSignal
+from quarterdeck.kit.tasks import Supervisor
 
 
 async def test_a_signal_while_starting_ends_the_start() -> None:
@@ -41,3 +42,22 @@ async def test_the_first_signal_asks_and_a_second_interrupt_forces() -> None:
 
     with pytest.raises(Interrupted, match="without waiting for work in progress"):
         await asyncio.ensure_future(work())
+
+
+async def test_the_failure_of_a_part_ends_the_wait() -> None:
+    async def fail() -> None:
+        raise ZeroDivisionError
+
+    async with StopSignal() as stop:
+        with pytest.raises(ZeroDivisionError):
+            async with Supervisor("good") as good, Supervisor("bad") as bad:
+                good.spawn(asyncio.Event().wait(), name="good")
+                bad.spawn(fail(), name="bad")
+                await stop.wait(good, bad)
+
+
+async def test_a_signal_ends_the_wait_while_all_parts_work() -> None:
+    async with StopSignal() as stop, Supervisor("good") as good:
+        good.spawn(asyncio.Event().wait(), name="good")
+        stop.request_stop()
+        await stop.wait(good)

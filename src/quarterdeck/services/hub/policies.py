@@ -56,15 +56,8 @@ class Policies:
         async with Supervisor("hub-policies") as tasks:
             tasks.spawn(self._follow(), name="policy-changes")
             tasks.spawn(self._tick(), name="policy-refresh")
-            while True:
-                await self._stale.wait()
-                self._stale.clear()
-                try:
-                    await self.refresh()
-                except HubStateError as error:
-                    _log.warning("cannot read access policies", error=str(error))
-                    await self._clock.sleep(_RETRY_S)
-                    self._stale.set()
+            tasks.spawn(self._refresh_stale(), name="policy-reads")
+            await tasks.wait_failed()
 
     async def refresh(self) -> None:
         """Read every policy now.
@@ -108,6 +101,17 @@ class Policies:
     def count(self) -> int:
         """How many policies there are."""
         return len(self._set.programs) if self._set is not None else 0
+
+    async def _refresh_stale(self) -> None:
+        while True:
+            await self._stale.wait()
+            self._stale.clear()
+            try:
+                await self.refresh()
+            except HubStateError as error:
+                _log.warning("cannot read access policies", error=str(error))
+                await self._clock.sleep(_RETRY_S)
+                self._stale.set()
 
     async def _follow(self) -> None:
         is_lost = False

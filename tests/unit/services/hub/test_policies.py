@@ -1,5 +1,6 @@
 """Policies while the store is away."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from typing import Any, cast
@@ -39,3 +40,18 @@ async def test_reason_why_the_store_refuses_is_logged_once(
     assert store.asked > 2
     [line] = [each for each in caplog.records if "cannot follow" in each.getMessage()]
     assert "invalid username-password pair" in str(line.__dict__)
+
+
+class Broken(Away):
+    """A store whose subscription fails in a way that nobody expected."""
+
+    @contextlib.asynccontextmanager
+    async def subscribe(self, *_: str) -> AsyncIterator[Any]:
+        raise ZeroDivisionError
+        yield
+
+
+async def test_an_unexpected_failure_is_not_kept_by_the_policies() -> None:
+    policies = Policies(cast("StateStore", Broken()), clock=VirtualClock())
+    with pytest.raises(ZeroDivisionError):
+        await asyncio.wait_for(policies.run(), 60)
