@@ -139,3 +139,27 @@ def test_a_comparison_shows_no_metrics_of_the_run_before(page: Page, demo: Demo)
     expect(page.get_by_role("cell", name="requests")).to_have_count(0)
     for name in ("run-a", "run-b", "run-c"):
         demo.call("DELETE", f"{experiments}/{name}")
+
+
+def test_a_graph_of_many_dependencies_is_shown(page: Page, demo: Demo) -> None:
+    experiments = "/apis/experiments.illm.io/v1alpha1/namespaces/default/experiments"
+    names = [f"t{number:02}" for number in range(32)]
+    targets = [
+        {"name": name, "cluster": {"type": "hub"}, "depends": names[:number]}
+        for number, name in enumerate(names)
+    ]
+    document = {
+        "apiVersion": "experiments.illm.io/v1alpha1",
+        "kind": "Experiment",
+        "metadata": {"name": "wide"},
+        "spec": {
+            "suspend": True,
+            "targets": targets,
+            "workflow": {"template": "smoke", "completion": {"mode": "workflow"}},
+        },
+    }
+    demo.call("POST", experiments, document)
+    page.goto(f"{demo.url}/experiments/default/wide")
+    expect(page.get_by_test_id("targets").get_by_text("t31", exact=True)).to_be_visible()
+    expect(page.get_by_test_id("targets").locator(".arrow")).to_have_count(31)
+    demo.call("DELETE", f"{experiments}/wide")

@@ -130,9 +130,14 @@ function reachedBeforeFailure(experiment: Experiment): number {
 /** Targets in columns: what depends on something stands to the right of it. */
 function TargetGraph({ experiment }: { experiment: Experiment }) {
   const byName = new Map(experiment.spec.targets.map((each) => [each.name, each]));
-  const depth = (name: string, seen: string[] = []): number => {
-    const depends = (byName.get(name)?.depends ?? []).filter((each) => !seen.includes(each));
-    return depends.length ? 1 + Math.max(...depends.map((each) => depth(each, [...seen, name]))) : 0;
+  const depths = new Map<string, number>();
+  const depth = (name: string): number => {
+    const known = depths.get(name);
+    if (known !== undefined) return known;
+    depths.set(name, 0); // so that a cycle, which the operator refuses, ends here too
+    const found = Math.max(0, ...(byName.get(name)?.depends ?? []).map((each) => 1 + depth(each)));
+    depths.set(name, found);
+    return found;
   };
   const columns: string[][] = [];
   for (const name of byName.keys()) (columns[depth(name)] ??= []).push(name);
