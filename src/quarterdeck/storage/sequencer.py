@@ -131,6 +131,10 @@ class Sequencer:
         event = self._pending.get(key)
         return self._state.get(key) if event is None else event.after
 
+    def has_pending(self, resource: str) -> bool:
+        """Whether a write of a resource is decided and not durable yet."""
+        return any(key.resource == resource for key in self._pending)
+
     def put(self, key: StoreKey, encode: Encode, *, facts: object, expected: int | None) -> Ticket:
         """Decide to create or replace."""
         before = self._check(key, expected)

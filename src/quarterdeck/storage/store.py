@@ -92,6 +92,10 @@ class Store:
         """The newest decided entry of a key; what the next write will be compared with."""
         return self._sequencer.get(key)
 
+    def has_pending(self, resource: str) -> bool:
+        """Whether a write of a resource is decided and not published yet."""
+        return self._sequencer.has_pending(resource)
+
     def put(
         self, key: StoreKey, encode: Encode, *, facts: object = None, expected: int | None = ANY
     ) -> Ticket:

@@ -4,6 +4,8 @@ import asyncio
 import copy
 from typing import Any
 
+from webhook_server import webhook_server
+
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.kit import http
 from quarterdeck.kit import json as kit_json
@@ -136,6 +138,44 @@ async def test_objects_applied_to_a_definition_that_ends_go_with_it() -> None:
         free = {"metadata": {"finalizers": None}}
         await call("PATCH", f"{GADGETS}/held", free, media="application/merge-patch+json")
         await until_gone(call, f"{DEFINITIONS}/{NAME}")
+
+
+async def test_an_object_is_not_stored_after_its_definition_was_deleted() -> None:
+    """The definition is deleted while an admission webhook is called."""
+    async with Cluster() as cluster, http.Client() as client:
+        call = Caller(cluster, client)
+
+        async def delete_definition(request: http.Request) -> http.Response:
+            review = kit_json.decode(await request.read(1_000_000))
+            assert (await call("DELETE", f"{DEFINITIONS}/{NAME}"))[0] == 200
+            await until_gone(call, f"{DEFINITIONS}/{NAME}")
+            review["response"] = {"uid": review["request"]["uid"], "allowed": True}
+            answer = kit_json.encode(review)
+            return http.Response(200, [("Content-Type", "application/json")], answer)
+
+        async with webhook_server(delete_definition) as server:
+            hook = {
+                "name": "late.example.com",
+                "clientConfig": {"url": server.url, "caBundle": server.ca_bundle},
+                "rules": [
+                    {
+                        "apiGroups": ["stable.example.com"],
+                        "apiVersions": ["v1"],
+                        "operations": ["CREATE"],
+                        "resources": ["gadgets"],
+                    }
+                ],
+                "sideEffects": "None",
+                "admissionReviewVersions": ["v1"],
+            }
+            hooks = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+            await call("POST", hooks, {"metadata": {"name": "late"}, "webhooks": [hook]})
+            await established(call, gadgets())
+            status, refused = await call("POST", GADGETS, gadget("late"))
+        assert (status, refused["reason"]) == (404, "NotFound")
+        await established(call, gadgets())
+        _, listed = await call("GET", GADGETS)
+        assert listed["items"] == []
 
 
 async def test_a_held_definition_says_that_its_objects_are_gone() -> None:

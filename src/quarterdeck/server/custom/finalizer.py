@@ -112,7 +112,8 @@ class DefinitionFinalizer:
         snapshot = self._store.snapshot()
         try:
             if snapshot.count(name) == 0:
-                self._release(name)
+                if not self._store.has_pending(name):  # the event of a pending write comes here too
+                    self._release(name)
                 return
             wrote = False
             while not wrote:

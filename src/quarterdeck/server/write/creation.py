@@ -6,6 +6,7 @@ from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.meta.release import has_feature
 from quarterdeck.server.admission.attributes import AdmissionAttributes
 from quarterdeck.server.core import Core
+from quarterdeck.server.custom.finalizer import DEFINITIONS
 from quarterdeck.server.registry import metadata_validation as rules
 from quarterdeck.server.registry.metadata_checks import checks_metadata
 from quarterdeck.server.registry.name_generator import generate_name, generate_uid
@@ -34,6 +35,7 @@ from quarterdeck.wire.status import (
     Forbidden,
     Invalid,
     MethodNotAllowed,
+    NotFound,
 )
 
 _NAME_ATTEMPTS = 8
@@ -138,6 +140,8 @@ async def _store_new(
             continue
         if has_version:
             raise ApiError("resourceVersion should not be set on objects to be created", code=500)
+        if call.resource.is_custom:
+            _check_definition(core, call.resource)
         try:
             encode = build_bounded_encoder(core, call, value, converted)
             ticket = core.store.put(key, encode, expected=0)
@@ -148,6 +152,19 @@ async def _store_new(
             await wait_for_completion(core, call, entry)
         return await build_result(core, call, value, entry, created=True)
     raise _build_already_exists(core, call, metadata["name"])
+
+
+def _check_definition(core: Core, resource: Resource) -> None:
+    """Check that the definition of a custom resource still exists when an object is stored.
+
+    It may have been deleted while a webhook was called. An object that is stored after it would
+    stay for ever, and appear under the next definition of that name.
+
+    Raises:
+        NotFound: as for a kind that is not served.
+    """
+    if core.store.get_pending(StoreKey(DEFINITIONS, "", resource.stored_name)) is None:
+        raise NotFound.resource()
 
 
 def _build_already_exists(core: Core, call: Call, name: str) -> AlreadyExists:
