@@ -248,6 +248,30 @@ async def test_impersonation_takes_rights_away(serving: Any) -> None:
         assert master.status == 200
 
 
+async def test_an_impersonated_anonymous_user_keeps_the_groups_of_the_headers(
+    serving: Any,
+) -> None:
+    review = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+    async with serving() as api:
+        refused = await api("POST", review, {}, impersonate_user="system:anonymous")
+        assert refused.status == 403
+        answer = await api(
+            "POST",
+            review,
+            {},
+            impersonate_user="system:anonymous",
+            impersonate_group="system:masters",
+            impersonate_uid="7",
+            impersonate_extra_scopes="all",
+        )
+    assert answer.body["status"]["userInfo"] == {
+        "username": "system:anonymous",
+        "uid": "7",
+        "groups": ["system:masters", "system:unauthenticated"],
+        "extra": {"scopes": ["all"]},
+    }
+
+
 DIGITS = "9" * 5000
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
 

@@ -6,6 +6,7 @@ import msgspec
 
 MASTERS_GROUP = "system:masters"
 AUTHENTICATED_GROUP = "system:authenticated"
+UNAUTHENTICATED_GROUP = "system:unauthenticated"
 SERVICE_ACCOUNTS_GROUP = "system:serviceaccounts"
 """Every service account is in it."""
 
@@ -35,6 +36,6 @@ def list_account_groups(namespace: str) -> tuple[str, ...]:
     return (SERVICE_ACCOUNTS_GROUP, f"{SERVICE_ACCOUNTS_GROUP}:{namespace}")
 
 
-ANONYMOUS_USER = User(name="system:anonymous", groups=("system:unauthenticated",))
+ANONYMOUS_USER = User(name="system:anonymous", groups=(UNAUTHENTICATED_GROUP,))
 LOCAL_USER = User(name="quarterdeck:local", groups=(MASTERS_GROUP, AUTHENTICATED_GROUP))
 """The user of the plain port, which listens on loopback only and on request only."""

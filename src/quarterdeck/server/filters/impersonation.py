@@ -10,6 +10,7 @@ from quarterdeck.kit import http
 from quarterdeck.server.authentication.user import (
     ANONYMOUS_USER,
     AUTHENTICATED_GROUP,
+    UNAUTHENTICATED_GROUP,
     User,
     list_account_groups,
 )
@@ -48,8 +49,6 @@ def impersonate(request: http.Request, user: User, authorizer: Authorizer) -> Us
             raise HeaderError(f"requested [{wanted}] without impersonating a user")
         return user
     _check(user, authorizer, User(name=name, uid=uid, groups=groups, extra=extra))
-    if name == ANONYMOUS_USER.name:
-        return ANONYMOUS_USER
     return User(name=name, uid=uid, groups=_complete_groups(name, groups), extra=extra)
 
 
@@ -97,9 +96,12 @@ def _check(user: User, authorizer: Authorizer, other: User) -> None:
 
 
 def _complete_groups(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the groups of an impersonated user: those in the headers, and those it always has."""
+    if name == ANONYMOUS_USER.name:
+        return groups if UNAUTHENTICATED_GROUP in groups else (*groups, UNAUTHENTICATED_GROUP)
     if not groups and name.startswith(_ACCOUNT) and name.count(":") == 3:
         namespace = name.split(":")[2]
         groups = list_account_groups(namespace)
-    if "system:unauthenticated" in groups or AUTHENTICATED_GROUP in groups:
+    if UNAUTHENTICATED_GROUP in groups or AUTHENTICATED_GROUP in groups:
         return groups
     return (*groups, AUTHENTICATED_GROUP)
