@@ -1,6 +1,9 @@
 """The audit log: which requests are written, how much of them, and never a secret."""
 
+import errno
+import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -249,6 +252,49 @@ async def test_log_continues_in_its_file_if_it_cannot_be_rotated(
     messages = [each.getMessage() for each in caplog.records]
     assert "cannot rotate the audit log; it continues in the same file" in messages
     assert len(messages) < 5
+
+
+async def test_requests_are_answered_while_the_log_cannot_be_written(
+    options: ServerOptions, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert options.audit_log is not None
+    options.audit_log.symlink_to("/dev/full")
+    async with Cluster(options=options) as cluster, http.Client() as client:
+        world = World(cluster, client, options.audit_log)
+        maps = "/api/v1/namespaces/default/configmaps"
+        for name in ("a", "b"):
+            assert await world.send("POST", maps, {"metadata": {"name": name}}) == 201
+        assert await world.send("GET", f"{maps}/a") == 200
+    messages = [each.getMessage() for each in caplog.records]
+    lost = "cannot write the audit log; events are lost until it can be written"
+    assert messages.count(lost) == 1
+
+
+class LimitedFile(io.FileIO):
+    """A file on a disk that is full while `left` is 0."""
+
+    left = 0
+
+    def write(self, data: Any) -> int:
+        if self.left == 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written = super().write(bytes(data)[: self.left])
+        LimitedFile.left -= written
+        return written
+
+
+def test_lines_are_whole_after_the_disk_was_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(os, "fdopen", lambda fd, mode, buffering: LimitedFile(fd, mode))
+    log = AuditLog(AuditLogOptions(path=tmp_path / "audit.log"), VirtualClock())
+    for number, left in enumerate((100, 0, 5, 0, 100)):
+        monkeypatch.setattr(LimitedFile, "left", left)
+        log.append(b'{"number": %d}' % number)
+    log.close()
+    lines = (tmp_path / "audit.log").read_text().splitlines()
+    assert lines == ['{"number": 0}', '{"num', '{"number": 4}']
+    assert [each.__dict__.get("lost") for each in caplog.records] == [None, 3]
 
 
 async def test_only_rotated_files_are_deleted(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import os
 import re
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 import msgspec
 
@@ -43,14 +43,43 @@ class AuditLog:
         self._file = self._open()
         self._rotated_at = options.max_size_bytes
         """The size at which the file is rotated; larger after a rotation that failed."""
+        self._lost = 0
+        """Events that could not be written since the last one that was."""
+        self._is_torn = False
+        """Whether the file ends with a part of a line."""
 
     def append(self, event: bytes) -> None:
-        """Append an encoded event as a line; it is in the file when this returns."""
-        line = event + b"\n"
+        """Append an encoded event as a line; it is in the file when this returns.
+
+        As in Kubernetes an event that cannot be written, as on a full disk, is lost and reported in
+        the log of the server: the request it belongs to may be done already.
+        """
+        try:
+            self._append(event + b"\n")
+        except OSError as error:
+            self._lost += 1
+            if self._lost == 1:
+                _log.error(
+                    "cannot write the audit log; events are lost until it can be written",
+                    extra={"path": str(self._options.path), "reason": str(error)},
+                )
+            return
+        if self._lost:
+            _log.warning(
+                "the audit log is written again",
+                extra={"path": str(self._options.path), "lost": self._lost},
+            )
+            self._lost = 0
+
+    def _append(self, line: bytes) -> None:
+        """Write a line; after a part of one, on a line of its own."""
         if self._file.tell() + len(line) > self._rotated_at and self._file.tell():
             self._rotate()
-        self._file.write(line)
-        self._file.flush()
+        rest = memoryview(b"\n" + line if self._is_torn else line)
+        while rest:
+            written = self._file.write(rest)
+            self._is_torn = written < len(rest)
+            rest = rest[written:]
 
     @property
     def is_closed(self) -> bool:
@@ -61,11 +90,11 @@ class AuditLog:
         """Close the file."""
         self._file.close()
 
-    def _open(self) -> BinaryIO:
+    def _open(self) -> IO[bytes]:
         path = self._options.path
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        return os.fdopen(descriptor, "ab")
+        return os.fdopen(descriptor, "ab", buffering=0)  # nothing is kept of a write that failed
 
     def _rotate(self) -> None:
         """Begin a new file; if that fails, events are appended to the present one."""
@@ -82,6 +111,7 @@ class AuditLog:
             )
             return
         self._rotated_at = self._options.max_size_bytes
+        self._is_torn = False
         before.close()
         self._delete_old(now)
 
