@@ -44,7 +44,7 @@ from quarterdeck.wire.status import (
 )
 
 if TYPE_CHECKING:
-    from quarterdeck.server.audit.auditor import Auditor
+    from quarterdeck.server.audit.auditor import Auditor, Record
     from quarterdeck.server.lifecycle import Lifecycle
 
 _READ_METHODS = ("GET", "HEAD")
@@ -153,7 +153,6 @@ class ApiServer:
         self, request: http.Request, auditor: "Auditor", audit_id: str
     ) -> responses.Response:
         """Answer one request, and write the audit events that the policy requires."""
-        core = self.core
         try:
             caller = await self._find_caller(request)
         except ApiError:
@@ -161,15 +160,32 @@ class ApiServer:
         record = auditor.begin(request, caller, audit_id=audit_id)
         if record is None:
             return await self._answer(request, {})
+        annotations: dict[str, str] = {}
+        try:
+            answer = await self._answer_recorded(request, auditor, record, caller, annotations)
+        except BaseException:
+            auditor.abandon(record, request.refusal or 500, annotations)
+            raise
+        await auditor.end(record, answer, annotations=annotations)
+        return answer
+
+    async def _answer_recorded(
+        self,
+        request: http.Request,
+        auditor: "Auditor",
+        record: "Record",
+        caller: User,
+        annotations: dict[str, str],
+    ) -> responses.Response:
+        """Answer a request whose end is written to the audit log by the caller."""
+        core = self.core
         if record.needs_body:
             limit = core.options.max_body_bytes
             try:
                 record.body = await request.read(limit)
             except http.BodyTooLarge:
                 text = f"Request entity too large: limit is {limit}"
-                response = _refuse(request, RequestEntityTooLarge(text))
-                await auditor.end(record, response)
-                return response
+                return _refuse(request, RequestEntityTooLarge(text))
             request = http.Request.of(
                 request.method,
                 request.target,
@@ -181,10 +197,7 @@ class ApiServer:
             with contextlib.suppress(ApiError, HeaderError):  # refused before it is authorized
                 acting = impersonate(request, caller, core.authorizer)
                 auditor.add_decision(record, acting, core.authorizer)
-        annotations: dict[str, str] = {}
-        answer = await self._answer(request, annotations)
-        await auditor.end(record, answer, annotations=annotations)
-        return answer
+        return await self._answer(request, annotations)
 
     async def _answer(
         self, request: http.Request, annotations: dict[str, str]

@@ -1,5 +1,6 @@
 """The audit log: which requests are written, how much of them, and never a secret."""
 
+import asyncio
 import errno
 import io
 import json
@@ -488,6 +489,75 @@ async def test_wrong_credentials_are_written_without_a_decision(options: ServerO
         (event,) = world.events
     assert status == event["responseStatus"]["code"] == 401
     assert "annotations" not in event
+
+
+async def test_a_request_that_breaks_off_in_its_body_is_written_to_its_end(
+    options: ServerOptions,
+) -> None:
+    assert options.audit_log is not None
+    async with Cluster(options=options) as cluster, http.Client() as client:
+        world = World(cluster, client, options.audit_log)
+        for resource in ("configmaps", "endpoints"):  # with and without the body in the event
+            _, writer = await asyncio.open_connection("127.0.0.1", int(cluster.url.split(":")[-1]))
+            head = f"POST /api/v1/namespaces/default/{resource} HTTP/1.1\r\nHost: localhost\r\n"
+            writer.write(f"{head}Content-Length: 100\r\n\r\n{{".encode())
+            await writer.drain()
+            writer.close()
+        await eventually(lambda: len(world.events) == 2)
+    for event in world.events:
+        assert event["stage"] == "ResponseComplete"
+        assert event["responseStatus"] == {
+            "metadata": {},
+            "status": "Failure",
+            "message": "Connection closed early",
+            "code": 400,
+        }
+
+
+async def test_a_cancelled_request_is_written_to_its_end(options: ServerOptions) -> None:
+    assert options.audit_log is not None
+    asked = asyncio.Event()
+
+    async def hang(request: http.Request) -> http.Response:
+        asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    rule = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE"],
+        "resources": ["configmaps"],
+    }
+    async with (
+        Cluster(options=options) as cluster,
+        http.Client() as client,
+        webhook_server(hang) as server,
+    ):
+        world = World(cluster, client, options.audit_log)
+        hook = {
+            "name": "hanging.example.com",
+            "clientConfig": {"url": server.url, "caBundle": server.ca_bundle},
+            "rules": [rule],
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+        }
+        path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+        await world.send("POST", path, {"metadata": {"name": "hooks"}, "webhooks": [hook]})
+        request = http.Request.of(
+            "POST",
+            "/api/v1/namespaces/default/configmaps",
+            body=b'{"metadata":{"name":"a"}}',
+        )
+        answer = asyncio.create_task(cluster.api.handle(request))
+        await asked.wait()
+        answer.cancel()
+        await asyncio.wait([answer])
+        assert answer.cancelled()
+        event = world.events[-1]
+    assert event["objectRef"]["resource"] == "configmaps"
+    assert event["stage"] == "ResponseComplete"
+    assert event["responseStatus"]["code"] == 500
 
 
 async def test_webhooks_that_changed_or_failed_are_named(options: ServerOptions) -> None:

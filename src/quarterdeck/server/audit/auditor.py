@@ -81,6 +81,17 @@ class Auditor:
             record.event["impersonatedUser"] = user.to_info()
         record.event["annotations"] = _describe_decision(authorizer, record.subject, user)
 
+    def abandon(self, record: Record, status: int, annotations: Mapping[str, str]) -> None:
+        """End a request that has no response: cancelled, or disconnected within its body."""
+        record.event["responseStatus"] = {
+            "metadata": {},
+            "status": "Failure",
+            "message": "Connection closed early",
+            "code": status,
+        }
+        _add_annotations(record, annotations)
+        self._write(record, "ResponseComplete")
+
     async def end(
         self,
         record: Record,
@@ -91,8 +102,7 @@ class Auditor:
         """End a request; a watch ends later, when its stream does."""
         event = record.event
         event["responseStatus"] = _build_status(response, record.subject.resource)
-        if annotations:
-            event["annotations"] = {**event.get("annotations", {}), **annotations}
+        _add_annotations(record, annotations or {})
         if record.subject.verb == "watch" and isinstance(response, http.StreamResponse):
             await self._add_objects(record, b"", stage="ResponseStarted")
             response.run = self._wrap_stream(record, response.run)
@@ -168,6 +178,12 @@ class Auditor:
         """Append a stage of a request, encoded if it is not yet."""
         if stage not in record.decision.omitted_stages and not self._log.is_closed:
             self._log.append(line or self._encode(record.event, stage))
+
+
+def _add_annotations(record: Record, annotations: Mapping[str, str]) -> None:
+    if annotations:
+        event = record.event
+        event["annotations"] = {**event.get("annotations", {}), **annotations}
 
 
 def _describe_decision(authorizer: Authorizer, subject: Subject, user: User) -> dict[str, str]:
