@@ -21,7 +21,9 @@ from quarterdeck.server.lifecycle.engine.index import Index
 from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.lifecycle.workloads.replica_sets import ReplicaSets
 from quarterdeck.server.options import ServerOptions
-from quarterdeck.storage import StoreEvent, StoreKey
+from quarterdeck.storage import CommitFailed, StoreEvent, StoreKey
+from quarterdeck.storage.log import Done
+from quarterdeck.storage.memory import MemoryLog
 from quarterdeck.wire.status import Forbidden
 
 Object = dict[str, Any]
@@ -158,6 +160,71 @@ async def test_plan_that_fails_is_reported_and_tried_again() -> None:
         assert engine.statistics()["failing"] == 0
         assert reported == ["controller clumsy: reconcile of secrets/default/s failed"] * 2
         assert (await send(cluster, "GET", f"{MAPS}/made"))["kind"] == "ConfigMap"
+
+
+async def test_retries_wait_longer_while_writes_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, clumsy = VirtualClock(), Clumsy()
+    clumsy.tries = 2  # its plans succeed, but what they write is not stored
+    options = ServerOptions(lifecycle=False)
+    async with Cluster(options=options, clock=clock) as cluster, Supervisor() as tasks:
+        secrets = "/api/v1/namespaces/default/secrets"
+        await send(cluster, "POST", secrets, {"metadata": {"name": "s"}})
+        commit = MemoryLog.commit
+
+        def refuse(log: MemoryLog, events: Sequence[StoreEvent], done: Done) -> None:
+            asyncio.get_running_loop().call_soon(done, CommitFailed("the disk is full"))
+
+        monkeypatch.setattr(MemoryLog, "commit", refuse)
+        engine = Engine(cluster.api.core, [clumsy])
+        tasks.spawn(engine.run(), name="engine")
+        await engine.wait_until_idle()
+        for seconds in (0.1, 0.2, 0.4):
+            tries = clumsy.tries
+            await clock.advance(seconds - 0.01)
+            await engine.wait_until_idle()
+            assert clumsy.tries == tries
+            await clock.advance(0.01)
+            await engine.wait_until_idle()
+            assert clumsy.tries == tries + 1
+        monkeypatch.setattr(MemoryLog, "commit", commit)
+        await clock.advance(0.8)
+        await engine.wait_until_idle()
+        assert engine.statistics()["failing"] == 0
+        assert (await send(cluster, "GET", f"{MAPS}/made"))["kind"] == "ConfigMap"
+
+
+class Late(Clumsy):
+    """A controller that fails once, and then writes to a namespace that is gone."""
+
+    def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
+        self.tries += 1
+        if self.tries == 1:
+            raise Forbidden("not yet")
+        metadata = {"name": "made", "namespace": "gone"}
+        return [
+            Create("configmaps", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+        ]
+
+
+async def test_an_entry_that_is_given_up_does_not_count_as_failing() -> None:
+    clock, late = VirtualClock(), Late()
+    options = ServerOptions(lifecycle=False)
+    async with Cluster(options=options, clock=clock) as cluster, Supervisor() as tasks:
+        engine = Engine(cluster.api.core, [late])
+        tasks.spawn(engine.run(), name="engine")
+        secrets = "/api/v1/namespaces/default/secrets"
+        await send(cluster, "POST", secrets, {"metadata": {"name": "s"}})
+        await engine.wait_until_idle()
+        assert engine.statistics()["failing"] == 1
+        await clock.advance(0.1)
+        await engine.wait_until_idle()
+        assert late.tries == 2
+        assert engine.statistics() | {"rounds": 0} == {
+            "queued": 0,
+            "waiting": 0,
+            "failing": 0,
+            "rounds": 0,
+        }
 
 
 class Veto:

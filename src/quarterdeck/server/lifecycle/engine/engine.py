@@ -185,25 +185,33 @@ class Engine:
         items = self._queue.take()
         clock, slice_s = self._core.clock, self._core.options.slice_s
         tickets: list[tuple[Item, Ticket]] = []
+        done: set[Item] = set()
         view, started = self.build_view(), clock.monotonic()
         for item in items:
-            await self._run_plan(item, view, tickets)
+            if await self._run_plan(item, view, tickets):
+                done.add(item)
             if clock.monotonic() - started > slice_s:
                 await clock.sleep(0)
                 view, started = self.build_view(), clock.monotonic()
+        failed: dict[Item, StorageError] = {}
         for item, ticket in tickets:
             try:
                 await ticket
             except Closed:
                 raise
             except StorageError as error:
-                self._retry(item, error)
+                failed[item] = error
+        for item, reason in failed.items():
+            self._retry(item, reason)
+        for item in done - failed.keys():
+            self._failures.pop(item, None)
         self._last_writes.clear()
         if self._is_behind:
             self._is_behind = False
             await self._wait_for_store()
 
-    async def _run_plan(self, item: Item, view: View, tickets: list[tuple[Item, Ticket]]) -> None:
+    async def _run_plan(self, item: Item, view: View, tickets: list[tuple[Item, Ticket]]) -> bool:
+        """Plan an entry and decide its writes; return whether that succeeded."""
         number, key = item
         controller = self._controllers[number]
         later: float | None = None
@@ -233,8 +241,9 @@ class Engine:
             self._report(controller, key, error)
             self._retry(item, error)
         else:
-            self._failures.pop(item, None)
             self._set_timer(item, later)
+            return True
+        return False
 
     async def _decode(self, item: Item, large: Large, entry: Entry) -> None:
         """Decode an object in a thread, and plan again with it in the next round."""
@@ -300,6 +309,7 @@ class Engine:
     def _retry(self, item: Item, error: Exception) -> None:
         """Retry with backoff; not after a 404, or a refusal because the namespace terminates."""
         if isinstance(error, ApiError) and (error.code == 404 or is_namespace_terminating(error)):
+            self._failures.pop(item, None)
             return
         failures = self._failures[item] = self._failures.get(item, 0) + 1
         self._set_timer(item, min(FIRST_RETRY_S * 2 ** (failures - 1), LAST_RETRY_S))
