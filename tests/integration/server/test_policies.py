@@ -232,6 +232,28 @@ async def test_binding_to_an_unknown_policy_needs_all_rights(serving: Any) -> No
         assert "unable to get policy later" in refused.message
 
 
+async def test_every_failure_reaches_the_audit_log(serving: Any, tmp_path: Path) -> None:
+    audit = tmp_path / "policy.yaml"
+    audit.write_text(
+        "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\n"
+        "rules: [{level: Metadata, verbs: [create]}, {level: None}]\n"
+    )
+    log = tmp_path / "audit.log"
+    failing = [{"expression": f"{number} < 0", "message": f"m{number}"} for number in range(2)]
+    options = ServerOptions(audit_policy=audit, audit_log=log)
+    async with serving(options=options) as api:
+        await install(api, policy("first", *failing), "Audit")
+        await install(api, policy("second", failing[0]), "Audit", "Warn")
+        assert (await api("POST", MAPS, config_map("a"))).status == 201
+    event = json.loads(log.read_text().splitlines()[-1])
+    failures = json.loads(
+        event["annotations"]["validation.policy.admission.k8s.io/validation_failure"]
+    )
+    found = [(each["policy"], each["expressionIndex"], each["message"]) for each in failures]
+    assert found == [("first", 0, "m0"), ("first", 1, "m1"), ("second", 0, "m0")]
+    assert failures[2]["validationActions"] == ["Audit", "Warn"]
+
+
 async def test_failures_and_annotations_reach_the_audit_log(serving: Any, tmp_path: Path) -> None:
     audit = tmp_path / "policy.yaml"
     audit.write_text(

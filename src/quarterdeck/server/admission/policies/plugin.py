@@ -33,6 +33,8 @@ _GROUP = "admissionregistration.k8s.io"
 POLICIES = f"validatingadmissionpolicies.{_GROUP}"
 BINDINGS = f"validatingadmissionpolicybindings.{_GROUP}"
 FAILURE_ANNOTATION = "validation.policy.admission.k8s.io/validation_failure"
+_MAX_FAILURES = 50
+"""Failures in the annotation, as in Kubernetes."""
 _CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413, "Invalid": 422}
 
 
@@ -81,12 +83,16 @@ class ValidatingPolicies(ValidatingPlugin):
     ) -> None:
         computation = self._computations.begin()
         denials: list[_Denial] = []
+        failures: list[Object] = []
         for policy, bindings in bound:
             found = list(self._policies.find_invocations(policy, bindings, attributes))
             if found:
                 denials += await self._evaluate_all(
-                    policy, found, attributes, computation=computation
+                    policy, found, attributes, computation=computation, failures=failures
                 )
+        if failures:
+            shown = kit_json.encode(failures[:_MAX_FAILURES]).decode()
+            attributes.audit_annotations[FAILURE_ANNOTATION] = shown
         if denials:
             raise _build_denial(attributes, denials[0])
 
@@ -97,7 +103,9 @@ class ValidatingPolicies(ValidatingPlugin):
         attributes: AdmissionAttributes,
         *,
         computation: Computation,
+        failures: list[Object],
     ) -> list[_Denial]:
+        """Evaluate a policy for all its bindings; `failures` gets those for the audit log."""
         write: _Write | None = None
         denials: list[_Denial] = []
         collected: dict[str, list[str]] = {}
@@ -111,6 +119,7 @@ class ValidatingPolicies(ValidatingPlugin):
             if outcome.decisions:
                 self._observe(policy, each.binding, outcome, duration_s)
             denials += _enforce(policy, each.binding, outcome, attributes=attributes)
+            failures += _list_audited(policy, each.binding, outcome)
             for key, value in outcome.annotations.items():
                 if value not in collected.setdefault(key, []):
                     collected[key].append(value)
@@ -220,15 +229,21 @@ def _enforce(
             )
             if warning not in attributes.warnings:
                 attributes.warnings.append(warning)
-        if "Audit" in binding.actions:
-            failure = {
+
+
+def _list_audited(policy: "Policy", binding: "Binding", outcome: "Outcome") -> Iterator[Object]:
+    """Describe the failures that the binding writes to the audit log."""
+    if "Audit" not in binding.actions:
+        return
+    for decision in outcome.decisions:
+        if not decision.is_forced:
+            yield {
                 "message": decision.message,
                 "policy": policy.name,
                 "binding": binding.name,
                 "expressionIndex": max(decision.position, 0),
                 "validationActions": list(binding.actions),
             }
-            attributes.audit_annotations[FAILURE_ANNOTATION] = kit_json.encode([failure]).decode()
 
 
 def _build_denial(attributes: AdmissionAttributes, denial: _Denial) -> ApiError:
