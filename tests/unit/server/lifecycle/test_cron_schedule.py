@@ -1,6 +1,7 @@
 """Cron schedules."""
 
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from example_counts import count_examples
@@ -39,6 +40,53 @@ def test_the_next_time_follows_the_schedule(text: str, expected: str) -> None:
 def test_time_zone_moves_the_schedule() -> None:
     found = parse_schedule("0 6 * * *").find_next(NOW, "America/New_York")
     assert found == datetime(2026, 1, 1, 11, 0, tzinfo=UTC)
+
+
+def list_times(text: str, start: str, count: int, zone: str) -> list[str]:
+    """List the next times in the form of the zone, each found from the one before."""
+    moment, found = datetime.fromisoformat(start), []
+    for _ in range(count):
+        after = parse_schedule(text).find_next(moment, zone)
+        assert after is not None
+        assert after > moment
+        moment = after
+        found.append(moment.astimezone(ZoneInfo(zone)).strftime("%d %H:%M %Z"))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("*/30 * * * *", ["25 02:30 CEST", "25 02:00 CET", "25 02:30 CET", "25 03:00 CET"]),
+        ("30 * * * *", ["25 02:30 CEST", "25 02:30 CET", "25 03:30 CET"]),
+        ("30 2 * * *", ["25 02:30 CEST", "25 02:30 CET", "26 02:30 CET"]),
+        ("0 4 * * *", ["25 04:00 CET", "26 04:00 CET"]),
+    ],
+)
+def test_the_hour_that_a_clock_repeats_has_all_its_times(text: str, expected: list[str]) -> None:
+    found = list_times(text, "2026-10-25T00:10:00+00:00", len(expected), "Europe/Berlin")
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("*/30 * * * *", ["29 01:30 CET", "29 03:00 CEST", "29 03:30 CEST"]),
+        ("30 2 * * *", ["30 02:30 CEST", "31 02:30 CEST"]),
+        ("30 3 * * *", ["29 03:30 CEST", "30 03:30 CEST"]),
+    ],
+)
+def test_the_hour_that_a_clock_skips_has_no_times(text: str, expected: list[str]) -> None:
+    found = list_times(text, "2026-03-29T00:10:00+00:00", len(expected), "Europe/Berlin")
+    assert found == expected
+
+
+def test_a_day_without_a_midnight_has_its_other_times() -> None:
+    # in Sao Paulo the 4th of November 2018 began at 01:00
+    found = list_times("0 12 4 * *", "2018-11-02T12:00:00+00:00", 2, "America/Sao_Paulo")
+    assert found == ["04 12:00 -02", "04 12:00 -02"]
+    found = list_times("0 * * * *", "2018-11-04T02:30:00+00:00", 2, "America/Sao_Paulo")
+    assert found == ["04 01:00 -02", "04 02:00 -02"]
 
 
 def test_day_that_never_comes_has_no_next_time() -> None:

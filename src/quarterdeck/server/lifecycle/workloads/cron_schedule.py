@@ -1,7 +1,7 @@
 """Cron schedules: computes the next time."""
 
 import functools
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import NamedTuple
 
 from quarterdeck.kit import duration
@@ -18,6 +18,7 @@ _MACROS = {
     "@hourly": "0 * * * *",
 }
 _SEARCH_LIMIT = timedelta(days=366 * 5)
+_MINUTE = timedelta(minutes=1)
 _NANO = 1_000_000_000
 
 
@@ -42,27 +43,35 @@ class Schedule(NamedTuple):
         """Find the first time after a moment, in UTC; None if there is none in five years."""
         if self.every_s:
             return moment.replace(microsecond=0) + timedelta(seconds=self.every_s)
-        local = moment.astimezone(_load_zone(zone)) if zone else moment
-        wall = local.replace(second=0, microsecond=0, tzinfo=None) + timedelta(minutes=1)
-        end = wall + _SEARCH_LIMIT
-        while wall < end:
-            wall, fits = self._advance(wall)
-            if fits:
-                return wall.replace(tzinfo=local.tzinfo).astimezone(moment.tzinfo)
+        place = _load_zone(zone) if zone else moment.tzinfo
+        time = moment.astimezone(UTC).replace(second=0, microsecond=0) + _MINUTE
+        end = time + _SEARCH_LIMIT
+        while time < end:
+            local = time.astimezone(place)
+            step = self._compute_step(local)
+            if step is None:
+                return time.astimezone(moment.tzinfo)
+            # a midnight that comes twice may have come already
+            time = max(step.astimezone(UTC), time + _MINUTE)
         return None
 
-    def _advance(self, wall: datetime) -> tuple[datetime, bool]:
-        """Skip to the next candidate time; return it, and whether it matches."""
-        if wall.month not in self.months:
-            year, month = (wall.year + 1, 1) if wall.month == 12 else (wall.year, wall.month + 1)
-            return datetime(year, month, 1), False
-        if not self._has_day(wall):
-            return wall.replace(hour=0, minute=0) + timedelta(days=1), False
-        if wall.hour not in self.hours:
-            return wall.replace(minute=0) + timedelta(hours=1), False
-        if wall.minute not in self.minutes:
-            return wall + timedelta(minutes=1), False
-        return wall, True
+    def _compute_step(self, local: datetime) -> datetime | None:
+        """Compute the next candidate after a local time that does not match; None if it does.
+
+        Days are steps of the calendar, hours and minutes steps of time: as in Kubernetes, a wall
+        time that a clock change skips does not come that day, and one that is repeated comes twice.
+        """
+        if local.month not in self.months:
+            year, month = divmod(local.month, 12)
+            return datetime(local.year + year, month + 1, 1, tzinfo=local.tzinfo)
+        if not self._has_day(local):
+            midnight = datetime(local.year, local.month, local.day, tzinfo=local.tzinfo)
+            return midnight + timedelta(days=1)
+        if local.hour not in self.hours:
+            return local.astimezone(UTC) + timedelta(minutes=60 - local.minute)
+        if local.minute not in self.minutes:
+            return local.astimezone(UTC) + _MINUTE
+        return None
 
     def _has_day(self, wall: datetime) -> bool:
         """Whether day and weekday match; if both are restricted, one of them is enough."""
