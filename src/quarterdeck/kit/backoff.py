@@ -4,11 +4,18 @@ import random
 
 MAX_RETRY_AFTER_S = 300.0
 """The longest Retry-After that is obeyed: a server's mistake must not stop a client for days."""
+_MAX_DOUBLINGS = 64
+"""No delay is doubled more often: floats end at 1,024."""
 
 
 def bound_retry_after(seconds: float | None) -> float:
     """Limit a Retry-After of a server; 0 if there is none."""
     return min(max(float(seconds or 0), 0.0), MAX_RETRY_AFTER_S)
+
+
+def compute_doubled(first_s: float, times: int, cap_s: float) -> float:
+    """Compute a delay that is doubled `times` times, at most `cap_s`."""
+    return min(first_s * 2.0 ** min(times, _MAX_DOUBLINGS), cap_s)
 
 
 class Backoff:
@@ -47,7 +54,7 @@ class Backoff:
     def next(self) -> float:
         """The delay before the next try, in seconds."""
         delay = self._cap
-        if self._failures < 64:
+        if self._failures < _MAX_DOUBLINGS:
             delay = min(self._cap, self._initial * self._factor**self._failures)
         self._failures += 1
         return delay * (1 + self._random.random() * self._jitter)

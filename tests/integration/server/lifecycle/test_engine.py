@@ -162,6 +162,30 @@ async def test_plan_that_fails_is_reported_and_tried_again() -> None:
         assert (await send(cluster, "GET", f"{MAPS}/made"))["kind"] == "ConfigMap"
 
 
+class Refused(Clumsy):
+    """A controller whose writes are refused for days, as those over a quota are."""
+
+    def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
+        self.tries += 1
+        raise Forbidden("exceeded quota")
+
+
+async def test_an_entry_may_fail_for_days() -> None:
+    clock, refused = VirtualClock(), Refused()
+    options = ServerOptions(lifecycle=False)
+    async with Cluster(options=options, clock=clock) as cluster, Supervisor() as tasks:
+        engine = Engine(cluster.api.core, [refused])
+        running = tasks.spawn(engine.run(), name="engine")
+        secrets = "/api/v1/namespaces/default/secrets"
+        await send(cluster, "POST", secrets, {"metadata": {"name": "s"}})
+        for _ in range(1100):
+            idle = asyncio.create_task(engine.wait_until_idle())
+            await asyncio.wait({running, idle}, return_when=asyncio.FIRST_COMPLETED)
+            assert idle.done()
+            await clock.advance(60)
+        assert refused.tries > 1100
+
+
 async def test_retries_wait_longer_while_writes_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, clumsy = VirtualClock(), Clumsy()
     clumsy.tries = 2  # its plans succeed, but what they write is not stored

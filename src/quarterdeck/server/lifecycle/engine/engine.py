@@ -9,6 +9,7 @@ and an idle server runs nothing.
 import asyncio
 from collections.abc import Sequence
 
+from quarterdeck.kit.backoff import compute_doubled
 from quarterdeck.meta.identity import GVK, GroupVersion
 from quarterdeck.server.core import Core
 from quarterdeck.server.core.durability import wait_for_revision
@@ -312,7 +313,7 @@ class Engine:
             self._failures.pop(item, None)
             return
         failures = self._failures[item] = self._failures.get(item, 0) + 1
-        self._set_timer(item, min(FIRST_RETRY_S * 2 ** (failures - 1), LAST_RETRY_S))
+        self._set_timer(item, compute_doubled(FIRST_RETRY_S, failures - 1, LAST_RETRY_S))
 
     def _report(self, controller: Controller, key: StoreKey, error: Exception) -> None:
         context = {

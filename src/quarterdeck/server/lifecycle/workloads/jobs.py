@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
+from quarterdeck.kit.backoff import compute_doubled
 from quarterdeck.server.lifecycle.engine.actions import Action, Record, Requeue
 from quarterdeck.server.lifecycle.engine.controller import find_controller_keys
 from quarterdeck.server.lifecycle.engine.index import Index
@@ -207,7 +208,7 @@ class _Sync:
         ends = [end for pod in self.failures if (end := _end_of(pod)) is not None]
         if not ends:
             return 0.0
-        seconds = min(_FIRST_BACKOFF_S * 2 ** (len(ends) - 1), _LAST_BACKOFF_S)
+        seconds = compute_doubled(_FIRST_BACKOFF_S, len(ends) - 1, _LAST_BACKOFF_S)
         return (max(ends) + timedelta(seconds=seconds) - self.view.now).total_seconds()
 
     def _find_free_indexes(self, number: int) -> Iterator[int | None]:

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from quarterdeck.kit.backoff import compute_doubled
 from quarterdeck.server.kinds.simulation import SIMULATED_NODE
 from quarterdeck.server.lifecycle.controllers.pod_termination import NODES, end_pod
 from quarterdeck.server.lifecycle.engine.actions import Action, Record, Requeue
@@ -192,7 +193,8 @@ def _plan_exit(pod: Object, wants: Behavior, place: pod_status.Placement) -> Ite
 
 
 def _start_again(pod: Object, ended: str, place: pod_status.Placement) -> Iterator[Action]:
-    pause = min(_FIRST_BACKOFF_S * 2 ** pod_state.count_restarts(pod), _LAST_BACKOFF_S)
+    restarts = pod_state.count_restarts(pod)
+    pause = compute_doubled(_FIRST_BACKOFF_S, restarts, _LAST_BACKOFF_S)
     left = _compute_time_left(parse_time(ended) or place.now, pause, place.now)
     if left > 0:
         yield Requeue(left)
