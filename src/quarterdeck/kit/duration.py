@@ -1,6 +1,7 @@
 """Durations as Go writes them: `1h2m3.5s`, `300ms`, `-1.5h`; integers of nanoseconds."""
 
 import re
+from datetime import timedelta
 
 NANOSECOND = 1
 MICROSECOND = 1_000
@@ -71,6 +72,15 @@ def parse_seconds(text: str) -> float:
         return parse(text) / SECOND
     except DurationTooLong:
         return (MINIMUM if text.startswith("-") else MAXIMUM) / SECOND
+
+
+def from_seconds(seconds: int) -> timedelta:
+    """Build a duration from seconds, as Go multiplies: over 292 years the product wraps around.
+
+    Fields such as `terminationGracePeriodSeconds` may have any number of 64 bits.
+    """
+    wrapped = (seconds * SECOND - MINIMUM) % (MAXIMUM - MINIMUM + 1) + MINIMUM
+    return timedelta(microseconds=wrapped // MICROSECOND)
 
 
 def _to_nanoseconds(whole: str, fraction: str, unit: int) -> int:

@@ -98,3 +98,17 @@ def test_seconds_of_a_duration_beyond_all_years_are_those_of_the_longest() -> No
     assert duration.parse_seconds(f"{'9' * 40}h1h") == longest_s
     with pytest.raises(DurationError):
         duration.parse_seconds("9 hours")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        (30, timedelta(seconds=30)),
+        (-1, timedelta(seconds=-1)),
+        (9_223_372_036, timedelta(seconds=9_223_372_036)),
+        (9_223_372_037, timedelta(seconds=-9_223_372_036, microseconds=-709_552)),
+        (2**63 - 1, timedelta(seconds=-1)),
+    ],
+)
+def test_seconds_become_the_duration_that_go_computes(seconds: int, expected: timedelta) -> None:
+    assert duration.from_seconds(seconds) == expected

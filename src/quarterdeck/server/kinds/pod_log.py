@@ -107,7 +107,7 @@ class ContainerLog(NamedTuple):
 
 def _find_since(options: PodLogOptions, now: datetime) -> datetime | None:
     if options.since_seconds is not None:
-        return now - timedelta(seconds=options.since_seconds)
+        return now - duration.from_seconds(options.since_seconds)
     return parse(options.since_time) if options.since_time else None
 
 

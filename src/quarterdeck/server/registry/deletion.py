@@ -1,7 +1,6 @@
 """The start and the end of a deletion: finalizers, grace periods, and when an object is removed."""
 
-from datetime import timedelta
-
+from quarterdeck.kit import duration
 from quarterdeck.kit.rfc3339 import format_time
 from quarterdeck.server.registry.resource import Context, Object, Resource
 from quarterdeck.wire.query import DeleteOptions
@@ -39,7 +38,7 @@ def begin_deletion(
     is_kept = strategy.begin_delete(value, context)
     if not (is_kept or metadata.get("finalizers") or grace):
         return False, True
-    metadata["deletionTimestamp"] = format_time(context.now + timedelta(seconds=grace))
+    metadata["deletionTimestamp"] = format_time(context.now + duration.from_seconds(grace))
     if grace or not is_kept:
         metadata["deletionGracePeriodSeconds"] = grace
     if metadata.get("generation") and not is_kept:
@@ -76,7 +75,7 @@ def _shorten(metadata: Object, grace: int, options: DeleteOptions, *, context: C
     present = metadata.get("deletionGracePeriodSeconds") or 0
     if options.grace_period_seconds is None or grace >= present:
         return False
-    metadata["deletionTimestamp"] = format_time(context.now + timedelta(seconds=grace))
+    metadata["deletionTimestamp"] = format_time(context.now + duration.from_seconds(grace))
     metadata["deletionGracePeriodSeconds"] = grace
     return True
 

@@ -364,6 +364,33 @@ async def test_pods_leave_a_node_that_lost_contact(simulation: Any, workload: An
         assert len(await cluster.names("pods")) == 8
 
 
+@pytest.mark.parametrize("seconds", [10**11, 2**63 - 1])
+async def test_seconds_of_more_than_a_life_wrap_around(
+    simulation: Any, template: Any, seconds: int
+) -> None:
+    never = template("work", run_for="1h")
+    never["spec"] |= {"restartPolicy": "Never", "terminationGracePeriodSeconds": seconds}
+    pod = {"metadata": {"name": "work"}, "spec": never["spec"]}
+    async with simulation() as cluster:
+        status, _ = await cluster.send(
+            "POST", cluster.path("namespaces"), {"metadata": {"name": "n"}}
+        )
+        assert status == 201
+        await cluster.create("pods", pod, "n")
+        await cluster.create("jobs", job("work", never, activeDeadlineSeconds=seconds), "n")
+        made = cron("tick", never, startingDeadlineSeconds=seconds)
+        await cluster.create("cronjobs", made, "n")
+        await cluster.pass_time(61)
+        assert cluster.lifecycle.engine.statistics()["failing"] == 0
+        status, answer = await cluster.send("DELETE", cluster.path("pods", "work", "n"))
+        assert status == 200, answer
+        assert answer["metadata"]["deletionGracePeriodSeconds"] == seconds
+        status, _ = await cluster.send("DELETE", cluster.path("namespaces", "n"))
+        assert status == 200
+        await cluster.pass_time(61)
+        assert cluster.lifecycle.engine.statistics()["failing"] == 0
+
+
 async def test_references_and_templates_may_be_nonsense(simulation: Any, workload: Any) -> None:
     claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     target = {"apiVersion": "a/b/c", "kind": "Deployment", "name": "web"}

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
+from quarterdeck.kit import duration
 from quarterdeck.server.lifecycle.engine.actions import Action, Create, Record, Requeue
 from quarterdeck.server.lifecycle.engine.controller import find_controller_keys
 from quarterdeck.server.lifecycle.engine.index import Index
@@ -104,7 +105,7 @@ class _Sync:
             begun = max(begun, served) if served is not None else begun
         limit = get_spec(self.cron).get("startingDeadlineSeconds")
         if limit is not None:
-            begun = max(begun, now - timedelta(seconds=limit))
+            begun = max(begun, now - duration.from_seconds(limit))
         due, found = None, 0
         following = schedule.find_next(begun, zone)
         while following is not None and following <= now:
@@ -129,7 +130,7 @@ class _Sync:
 
     def _is_late(self, due: datetime) -> bool:
         limit = get_spec(self.cron).get("startingDeadlineSeconds")
-        return limit is not None and due + timedelta(seconds=limit) < self.view.now
+        return limit is not None and due + duration.from_seconds(limit) < self.view.now
 
     def _start(self, due: datetime) -> tuple[list[Action], Object | None]:
         policy = get_spec(self.cron).get("concurrencyPolicy") or "Allow"

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
+from quarterdeck.kit import duration
 from quarterdeck.kit.backoff import compute_doubled
 from quarterdeck.server.lifecycle.engine.actions import Action, Record, Requeue
 from quarterdeck.server.lifecycle.engine.controller import find_controller_keys
@@ -154,7 +155,7 @@ class _Sync:
         begun = parse_time(get_status(self.job).get("startTime"))
         if limit is None or begun is None:
             return None
-        return (begun + timedelta(seconds=limit) - self.view.now).total_seconds()
+        return (begun + duration.from_seconds(limit) - self.view.now).total_seconds()
 
     def _plan_deadline(self) -> Iterator[Action]:
         if (left := self._compute_time_left()) is not None:

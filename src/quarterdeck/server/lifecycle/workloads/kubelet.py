@@ -1,10 +1,11 @@
 """The simulated kubelet: moves pods through their phases without running containers."""
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import msgspec
 
+from quarterdeck.kit import duration
 from quarterdeck.kit.backoff import compute_doubled
 from quarterdeck.server.kinds.simulation import SIMULATED_NODE
 from quarterdeck.server.lifecycle.controllers.pod_termination import NODES, end_pod
@@ -207,7 +208,7 @@ def _stop(pod: Object, wants: Behavior, place: pod_status.Placement) -> Iterator
     now = place.now
     end = parse_time(pod["metadata"].get("deletionTimestamp")) or now
     grace = pod["metadata"].get("deletionGracePeriodSeconds") or 0
-    asked = end - timedelta(seconds=grace)
+    asked = end - duration.from_seconds(grace)
     left = _compute_time_left(asked, min(wants.stop_delay, grace), now)
     runs = pod_state.get_start_time(pod) is not None
     if runs and grace and not pod_state.is_stopping(pod):

@@ -4,8 +4,9 @@ Pods of deleted nodes are deleted at once.
 """
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
+from quarterdeck.kit import duration
 from quarterdeck.server.kinds.simulation import SIMULATED_NODE
 from quarterdeck.server.lifecycle.controllers.pod_termination import NODES
 from quarterdeck.server.lifecycle.engine.actions import Action, Record, Requeue
@@ -74,7 +75,7 @@ def _plan_pod_loss(view: View, node: Object, pods: list[Object]) -> Iterator[Act
         if is_finished(pod) or is_deleting(pod):
             continue
         patience = _get_toleration_seconds(pod)
-        end = None if patience is None else since + timedelta(seconds=patience)
+        end = None if patience is None else since + duration.from_seconds(patience)
         if end is not None and end <= view.now:
             yield delete(PODS, pod)
             yield Record(
