@@ -219,6 +219,23 @@ async def test_indexed_job_numbers_its_pods(simulation: Any, template: Any) -> N
         assert work["status"]["completedIndexes"] == "0-2"
 
 
+async def test_indexes_of_deleted_pods_stay_done(simulation: Any, template: Any) -> None:
+    async with simulation() as cluster:
+        spec = {"completions": 3, "parallelism": 1, "completionMode": "Indexed"}
+        await cluster.create("jobs", job("work", template("work", run_for="10s"), **spec))
+        await cluster.pass_time(11)
+        (first,) = [each for each in await cluster.names("pods") if each.startswith("work-0-")]
+        await cluster.send("DELETE", cluster.path("pods", first))
+        await cluster.pass_time(11)
+        work = await cluster.the("jobs", "work")
+        assert work["status"]["completedIndexes"] == "0-1"
+        await cluster.pass_time(11)
+        work = await cluster.the("jobs", "work")
+        assert work["status"]["completedIndexes"] == "0-2"
+        assert conditions(work)["Complete"] == "True"
+        assert not any(each.startswith("work-0-") for each in await cluster.names("pods"))
+
+
 async def test_job_past_its_deadline_fails(simulation: Any, template: Any) -> None:
     async with simulation() as cluster:
         made = job("slow", template("slow", run_for="1h"), activeDeadlineSeconds=30)

@@ -1,6 +1,7 @@
 """The Job controller: runs pods until enough of them succeeded."""
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from quarterdeck.kit import duration
@@ -18,12 +19,14 @@ from quarterdeck.server.lifecycle.engine.objects import (
     get_status,
     is_deleting,
     is_true,
+    parse_number,
     parse_time,
     update,
     with_condition,
 )
 from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.lifecycle.workloads.pods import (
+    BURST,
     PODS,
     build_pod,
     claim,
@@ -100,12 +103,11 @@ class _Sync:
         self.failures = [pod for pod in pods if get_status(pod).get("phase") == "Failed"]
         good = [pod for pod in pods if get_status(pod).get("phase") == "Succeeded"]
         self.is_indexed = get_spec(job).get("completionMode") == "Indexed"
-        self.done = (
-            {get_annotations(pod).get(INDEX, "") for pod in good} if self.is_indexed else set()
-        )
+        self.done = self._find_done_indexes(good) if self.is_indexed else []
         # pods that were deleted stay counted
         self.succeeded = max(
-            len(self.done) if self.is_indexed else len(good), get_status(job).get("succeeded") or 0
+            sum(map(len, self.done)) if self.is_indexed else len(good),
+            get_status(job).get("succeeded") or 0,
         )
         self.failed = max(len(self.failures), get_status(job).get("failed") or 0)
         self.ending = [pod for pod in pods if is_deleting(pod)]
@@ -201,7 +203,7 @@ class _Sync:
         if (pause := self._compute_backoff()) > 0:
             yield Requeue(pause)
             return
-        for index in self._find_free_indexes(-surplus):
+        for index in self._find_free_indexes(min(-surplus, BURST)):
             yield from create_pod(self.job, self._build_pod(index), _COMPONENT)
 
     def _compute_backoff(self) -> float:
@@ -216,10 +218,26 @@ class _Sync:
         if not self.is_indexed:
             yield from [None] * number
             return
-        taken = {get_annotations(pod).get(INDEX, "") for pod in self.active} | self.done
-        total = get_spec(self.job).get("completions") or 0
-        free = [index for index in range(total) if str(index) not in taken]
-        yield from free[:number]
+        taken = {_get_index(pod) for pod in self.active}
+        free = (index for index in self._list_unfinished_indexes() if index not in taken)
+        yield from itertools.islice(free, number)
+
+    def _list_unfinished_indexes(self) -> Iterator[int]:
+        start = 0
+        for each in self.done:
+            yield from range(start, each.start)
+            start = each.stop
+        yield from range(start, self._count_indexes())
+
+    def _find_done_indexes(self, good: list[Object]) -> list[range]:
+        """Find the indexes that succeeded, also those whose pods were deleted since."""
+        count = self._count_indexes()
+        found = [range(index, index + 1) for pod in good if (index := _get_index(pod)) is not None]
+        found += _parse_ranges(get_status(self.job).get("completedIndexes") or "")
+        return _merge(range(each.start, min(each.stop, count)) for each in found)
+
+    def _count_indexes(self) -> int:
+        return int(get_spec(self.job).get("completions") or 0)
 
     def _build_pod(self, index: int | None) -> Object:
         template = get_spec(self.job).get("template") or {}
@@ -277,9 +295,7 @@ class _Sync:
         new["startTime"] = get_status(self.job).get("startTime") or self.now
         new["uncountedTerminatedPods"] = {}
         if self.is_indexed and self.done:
-            new["completedIndexes"] = _format_ranges(
-                sorted(int(each) for each in self.done if each)
-            )
+            new["completedIndexes"] = _format_ranges(self.done)
         if conditions:
             new["conditions"] = conditions
         return new
@@ -306,12 +322,33 @@ def _end_of(pod: Object) -> datetime | None:
     return max(found) if found else None
 
 
-def _format_ranges(numbers: list[int]) -> str:
-    """Format numbers as Kubernetes lists them: `0-2,5`."""
-    parts: list[list[int]] = []
-    for number in numbers:
-        if parts and number == parts[-1][1] + 1:
-            parts[-1][1] = number
+def _get_index(pod: Object) -> int | None:
+    """Return the completion index of a pod; None if its annotation is absent or invalid."""
+    return parse_number(get_annotations(pod).get(INDEX))
+
+
+def _parse_ranges(text: str) -> Iterator[range]:
+    """Parse what `_format_ranges` has written; anything else is left out."""
+    for part in text.split(","):
+        low, dash, high = part.partition("-")
+        first, last = parse_number(low), parse_number(high if dash else low)
+        if first is not None and last is not None:
+            yield range(first, last + 1)
+
+
+def _merge(ranges: Iterable[range]) -> list[range]:
+    """Sort ranges, and join those that overlap or follow each other."""
+    merged: list[range] = []
+    for each in sorted(filter(None, ranges), key=lambda each: each.start):
+        if merged and each.start <= merged[-1].stop:
+            merged[-1] = range(merged[-1].start, max(merged[-1].stop, each.stop))
         else:
-            parts.append([number, number])
-    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in parts)
+            merged.append(each)
+    return merged
+
+
+def _format_ranges(ranges: Iterable[range]) -> str:
+    """Format indexes as Kubernetes lists them: `0-2,5`."""
+    return ",".join(
+        str(each.start) if len(each) == 1 else f"{each.start}-{each.stop - 1}" for each in ranges
+    )

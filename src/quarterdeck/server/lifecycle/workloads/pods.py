@@ -27,6 +27,8 @@ from quarterdeck.server.registry.resource import Object
 from quarterdeck.wire.label_selector import Selector, SelectorError
 
 PODS = "pods"
+BURST = 500
+"""How many pods one plan creates or deletes."""
 
 
 def is_finished(pod: Object) -> bool:

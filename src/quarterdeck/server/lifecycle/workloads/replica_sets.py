@@ -26,6 +26,7 @@ from quarterdeck.server.lifecycle.engine.objects import (
 from quarterdeck.server.lifecycle.engine.round_queue import Later
 from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.lifecycle.workloads.pods import (
+    BURST,
     PODS,
     build_pod,
     claim,
@@ -45,8 +46,6 @@ from quarterdeck.wire.label_selector import Selector
 
 REPLICA_SETS = "replicasets.apps"
 QUOTAS = "resourcequotas"
-BURST = 500
-"""How many pods one plan creates or deletes."""
 
 _COST = "controller.kubernetes.io/pod-deletion-cost"
 _FAILED_RETRY_S = 5.0

@@ -12,10 +12,12 @@ from quarterdeck.server.lifecycle.engine.objects import (
     get_spec,
     get_status,
     is_deleting,
+    parse_number,
     update,
 )
 from quarterdeck.server.lifecycle.engine.view import View
 from quarterdeck.server.lifecycle.workloads.pods import (
+    BURST,
     PODS,
     build_pod,
     claim,
@@ -100,10 +102,14 @@ class _Sync:
 
     def _plan_pods(self) -> Iterator[Action]:
         ordinals = range(self.start, self.start + self.replicas)
+        created = 0
         for ordinal in ordinals:
             pod = self.pods.get(ordinal)
             if pod is None:
                 yield from self._create_pod(ordinal)
+                created += 1
+                if created == BURST:
+                    return  # the events of the new pods trigger the next plan
             elif is_finished(pod) and not is_deleting(pod):
                 yield from delete_pod(self.stateful, pod, _COMPONENT)
             elif self._is_healthy(pod):
@@ -240,9 +246,7 @@ class _Sync:
 def _parse_ordinal(stateful: Object, pod: Object) -> int | None:
     """Parse the number at the end of a pod's name, if it is a member of the set."""
     parent, _, number = get_name(pod).rpartition("-")
-    if parent != get_name(stateful) or not number.isdigit():
-        return None
-    return int(number)
+    return parse_number(number) if parent == get_name(stateful) else None
 
 
 def _get_revision(pod: Object) -> str:
