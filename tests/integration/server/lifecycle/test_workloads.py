@@ -236,6 +236,41 @@ async def test_indexes_of_deleted_pods_stay_done(simulation: Any, template: Any)
         assert not any(each.startswith("work-0-") for each in await cluster.names("pods"))
 
 
+async def test_annotations_that_controllers_read_may_be_nonsense(
+    simulation: Any, template: Any, workload: Any
+) -> None:
+    async with simulation() as cluster:
+        spec = {"completions": 2, "parallelism": 1, "completionMode": "Indexed"}
+        await cluster.create("jobs", job("work", template("work", run_for="10s"), **spec))
+        (pod,) = await cluster.names("pods")
+        notes = {"metadata": {"annotations": {"batch.kubernetes.io/job-completion-index": "x"}}}
+        await cluster.patch("pods", pod, notes)
+        await cluster.create("cronjobs", cron("tick", template("tick"), schedule="* * * * *"))
+        await cluster.pass_time(61)
+        tick = await cluster.the("cronjobs", "tick")
+        for number, moment in enumerate(("soon", "9999-01-01T00:00:00Z")):
+            made = job(f"own{number}", template("own"))
+            owner: Object = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "tick"}
+            owner |= {"uid": tick["metadata"]["uid"], "controller": True}
+            made["metadata"]["ownerReferences"] = [owner]
+            name = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+            made["metadata"]["annotations"] = {name: moment}
+            await cluster.create("jobs", made)
+        await cluster.create("deployments", workload("Deployment", "web"))
+        (web,) = await cluster.names("replicasets")
+        nonsense = dict.fromkeys(
+            (f"deployment.kubernetes.io/{each}" for each in ("revision", "max-replicas")), "²"
+        )
+        await cluster.patch("replicasets", web, {"metadata": {"annotations": nonsense}})
+        await cluster.patch("deployments", "web", {"spec": {"replicas": 2}})
+        await cluster.pass_time(61)
+        assert (await cluster.the("replicasets", web))["spec"]["replicas"] == 2
+        assert (await cluster.the("jobs", "work"))["status"]["succeeded"] == 2
+        last = (await cluster.the("cronjobs", "tick"))["status"]["lastScheduleTime"]
+        assert last == "2026-01-01T00:02:00Z"
+        assert cluster.lifecycle.engine.statistics()["failing"] == 0
+
+
 async def test_job_past_its_deadline_fails(simulation: Any, template: Any) -> None:
     async with simulation() as cluster:
         made = job("slow", template("slow", run_for="1h"), activeDeadlineSeconds=30)

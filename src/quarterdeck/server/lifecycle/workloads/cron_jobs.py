@@ -1,5 +1,6 @@
 """The CronJob controller: creates a job at each time of the schedule."""
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
@@ -11,6 +12,7 @@ from quarterdeck.server.lifecycle.engine.objects import (
     build_owner_reference,
     delete,
     format_moment,
+    get_annotations,
     get_condition,
     get_creation_time,
     get_name,
@@ -100,9 +102,7 @@ class _Sync:
             or get_creation_time(self.cron)
             or now
         )
-        for job in self.jobs:  # the time of an existing job was served, even if the status lacks it
-            served = parse_time((job["metadata"].get("annotations") or {}).get(_SCHEDULED))
-            begun = max(begun, served) if served is not None else begun
+        begun = max([begun, *self._list_served_times()])
         limit = get_spec(self.cron).get("startingDeadlineSeconds")
         if limit is not None:
             begun = max(begun, now - duration.from_seconds(limit))
@@ -115,6 +115,17 @@ class _Sync:
             else:
                 following = schedule.find_next(following, zone)
         return due, following
+
+    def _list_served_times(self) -> Iterator[datetime]:
+        """List the times of the existing jobs: they were served, even if the status lacks them.
+
+        Users may write anything into the annotation.
+        """
+        for job in self.jobs:
+            with contextlib.suppress(ValueError):
+                served = parse_time(get_annotations(job).get(_SCHEDULED))
+                if served is not None and served <= self.view.now:
+                    yield served
 
     def _build_schedule_warning(self) -> Record:
         """Build the warning for a schedule without any time, such as the 31st of February."""
@@ -188,11 +199,7 @@ class _Sync:
                 yield self._build_event("SuccessfulDelete", f"Deleted job {get_name(job)}")
 
     def _update_status(self, last: str | None) -> Iterator[Action]:
-        served = [
-            each
-            for job in self.jobs
-            if (each := (job["metadata"].get("annotations") or {}).get(_SCHEDULED))
-        ]
+        served = [format_moment(each) for each in self._list_served_times()]
         last = max([*served, *([last] if last else [])], default=None)
         new: Object = {}
         if self.active:
