@@ -18,9 +18,10 @@ class JsonPathError(ValueError):
     """Raised when a path is not of the supported form; names the part that is not."""
 
 
+# no two neighbours may match the same space: that would take time by a power of the spaces
 _TOKEN = re.compile(
     r"""
-    \.?\[\s*\?\(\s*@(?P<field>[^=!<>]+?)\s*(?P<operator>==|!=|<=|>=|<|>)\s*(?P<literal>[^)]+?)\s*\)\s*\]
+    \.?\[\s*\?\(\s*@(?P<field>[^=!<>]+)(?P<operator>==|!=|<=|>=|<|>)(?P<literal>[^)]+)\)\s*\]
     | \.?\[\s*(?P<quoted>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\s*\]
     | \.?\[\s*(?P<slice>-?\d{0,9}:-?\d{0,9})\s*\]
     | \.?\[\s*(?P<index>-?\d{1,9})\s*\]
@@ -123,7 +124,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 def _build_filter_step(field: str, operator: str, literal: str) -> Step:
     find, wanted, compare = (
         compile_path(field.strip()),
-        _parse_literal(literal),
+        _parse_literal(literal.strip()),
         _COMPARISONS[operator],
     )
 

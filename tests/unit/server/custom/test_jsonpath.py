@@ -50,6 +50,22 @@ def test_a_path_of_another_form_is_refused(path: str) -> None:
         compile_path(path)
 
 
+SPACES = " " * 5000
+
+
+@pytest.mark.parametrize(
+    "path", [f"[?(@{SPACES}=={SPACES}", f"[?(@.b{SPACES}", f"[{SPACES}?({SPACES}@.b==1{SPACES}"]
+)
+def test_a_path_with_many_spaces_is_refused_in_linear_time(path: str) -> None:
+    with pytest.raises(JsonPathError, match="unrecognized"):
+        compile_path(path)
+
+
+def test_spaces_in_a_filter_have_no_meaning() -> None:
+    path = f".status.conditions[{SPACES}?({SPACES}@.type{SPACES}=={SPACES}'Ready'{SPACES}){SPACES}]"
+    assert [each["weight"] for each in compile_path(path)(OBJECT)] == [5]
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [("x", "x"), (True, "true"), (3, "3"), (None, "<nil>"), ({"a": [1]}, '{"a":[1]}')],
