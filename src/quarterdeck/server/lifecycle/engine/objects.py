@@ -12,8 +12,6 @@ from quarterdeck.server.registry.object_meta import ObjectMeta
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import StoreKey
 
-_MOST_DIGITS = 18
-
 
 def get_name(value: Object) -> str:
     """Return the name of an object; empty for a template that has none."""
@@ -73,13 +71,6 @@ def get_creation_time(value: Object) -> datetime | None:
 def parse_time(text: str | None) -> datetime | None:
     """Parse a time that may be absent."""
     return parse(text) if text else None
-
-
-def parse_number(text: str | None) -> int | None:
-    """Parse the number in an annotation; None if it is none, since users may write anything."""
-    if text is None or len(text) > _MOST_DIGITS or not (text.isascii() and text.isdigit()):
-        return None
-    return int(text)
 
 
 def format_moment(moment: datetime) -> str:

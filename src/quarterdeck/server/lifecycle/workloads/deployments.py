@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from quarterdeck.kit.digits import parse_digits
 from quarterdeck.server.lifecycle.engine.actions import Action, Create, Record, Requeue
 from quarterdeck.server.lifecycle.engine.controller import find_controller_keys
 from quarterdeck.server.lifecycle.engine.index import Index
@@ -14,7 +15,6 @@ from quarterdeck.server.lifecycle.engine.objects import (
     get_status,
     get_uid,
     is_deleting,
-    parse_number,
     update,
     update_last,
 )
@@ -211,7 +211,7 @@ class _Rollout:
     def _set_revision(self, notes: dict[str, str]) -> None:
         """Give the new replica set the highest revision; keep its former ones as history."""
         present, highest = notes.get(REVISION), self._compute_next_revision()
-        number = parse_number(present)
+        number = parse_digits(present)
         if present is None or (number is not None and number < highest):
             if present is not None:
                 notes[HISTORY] = ",".join(filter(None, (notes.get(HISTORY), present)))
@@ -242,7 +242,7 @@ class _Rollout:
         if self.is_recreate:
             return {}
         newest_first = active[::-1]
-        former = [parse_number(get_annotations(each).get(MAXIMUM)) or 0 for each in newest_first]
+        former = [parse_digits(get_annotations(each).get(MAXIMUM)) or 0 for each in newest_first]
         sizes = [get_replicas(each) for each in newest_first]
         scaled = scale_proportionally(self.replicas, self.limits, sizes, former)
         return {get_uid(each): size for each, size in zip(newest_first, scaled, strict=True)}

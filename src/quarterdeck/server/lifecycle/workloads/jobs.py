@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from quarterdeck.kit import duration
 from quarterdeck.kit.backoff import compute_doubled
+from quarterdeck.kit.digits import parse_digits
 from quarterdeck.server.lifecycle.engine.actions import Action, Record, Requeue
 from quarterdeck.server.lifecycle.engine.controller import find_controller_keys
 from quarterdeck.server.lifecycle.engine.index import Index
@@ -19,7 +20,6 @@ from quarterdeck.server.lifecycle.engine.objects import (
     get_status,
     is_deleting,
     is_true,
-    parse_number,
     parse_time,
     update,
     with_condition,
@@ -324,14 +324,14 @@ def _end_of(pod: Object) -> datetime | None:
 
 def _get_index(pod: Object) -> int | None:
     """Return the completion index of a pod; None if its annotation is absent or invalid."""
-    return parse_number(get_annotations(pod).get(INDEX))
+    return parse_digits(get_annotations(pod).get(INDEX))
 
 
 def _parse_ranges(text: str) -> Iterator[range]:
     """Parse what `_format_ranges` has written; anything else is left out."""
     for part in text.split(","):
         low, dash, high = part.partition("-")
-        first, last = parse_number(low), parse_number(high if dash else low)
+        first, last = parse_digits(low), parse_digits(high if dash else low)
         if first is not None and last is not None:
             yield range(first, last + 1)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from quarterdeck.kit.digits import parse_digits
 from quarterdeck.server.lifecycle.engine.actions import Action, Create, Requeue
 from quarterdeck.server.lifecycle.engine.controller import find_controller_keys
 from quarterdeck.server.lifecycle.engine.index import Index
@@ -12,7 +13,6 @@ from quarterdeck.server.lifecycle.engine.objects import (
     get_spec,
     get_status,
     is_deleting,
-    parse_number,
     update,
 )
 from quarterdeck.server.lifecycle.engine.view import View
@@ -246,7 +246,7 @@ class _Sync:
 def _parse_ordinal(stateful: Object, pod: Object) -> int | None:
     """Parse the number at the end of a pod's name, if it is a member of the set."""
     parent, _, number = get_name(pod).rpartition("-")
-    return parse_number(number) if parent == get_name(stateful) else None
+    return parse_digits(number) if parent == get_name(stateful) else None
 
 
 def _get_revision(pod: Object) -> str:
