@@ -71,6 +71,8 @@ class Store:
         self._sequencer = Sequencer(
             state, log, revision=revision, facts=defer_facts(derive), publish=self._publish
         )
+        self.get_pending: Callable[[StoreKey], Entry | None] = self._sequencer.get
+        """Returns the newest decided entry of a key; what the next write will be compared with."""
 
     @property
     def revision(self) -> int:
@@ -87,10 +89,6 @@ class Store:
     def get(self, key: StoreKey) -> Entry | None:
         """The durable entry of a key, if there is one."""
         return self._state.get(key)
-
-    def get_pending(self, key: StoreKey) -> Entry | None:
-        """The newest decided entry of a key; what the next write will be compared with."""
-        return self._sequencer.get(key)
 
     def has_pending(self, resource: str) -> bool:
         """Whether a write of a resource is decided and not published yet."""

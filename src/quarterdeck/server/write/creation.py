@@ -141,7 +141,11 @@ async def _store_new(
         if has_version:
             raise ApiError("resourceVersion should not be set on objects to be created", code=500)
         if call.resource.is_custom:
-            _check_definition(core, call.resource)
+            # the definition may have been deleted while a webhook was called: an object that is
+            # stored after it would stay for ever, and appear under the next definition of the name
+            definition = StoreKey(DEFINITIONS, "", call.resource.stored_name)
+            if core.store.get_pending(definition) is None:
+                raise NotFound.resource()
         try:
             encode = build_bounded_encoder(core, call, value, converted)
             ticket = core.store.put(key, encode, expected=0)
@@ -152,19 +156,6 @@ async def _store_new(
             await wait_for_completion(core, call, entry)
         return await build_result(core, call, value, entry, created=True)
     raise _build_already_exists(core, call, metadata["name"])
-
-
-def _check_definition(core: Core, resource: Resource) -> None:
-    """Check that the definition of a custom resource still exists when an object is stored.
-
-    It may have been deleted while a webhook was called. An object that is stored after it would
-    stay for ever, and appear under the next definition of that name.
-
-    Raises:
-        NotFound: as for a kind that is not served.
-    """
-    if core.store.get_pending(StoreKey(DEFINITIONS, "", resource.stored_name)) is None:
-        raise NotFound.resource()
 
 
 def _build_already_exists(core: Core, call: Call, name: str) -> AlreadyExists:

@@ -4,6 +4,7 @@ Configurations are read from the store when they change. A server without any we
 """
 
 import asyncio
+import functools
 import random
 from collections.abc import Iterable, Sequence
 
@@ -79,7 +80,7 @@ class WebhookDispatcher:
         for entry in self._store.snapshot().range(resource):
             self._put(entry.key, entry.value)
         self._sort()
-        self._store.subscribe(lambda events: self._apply_events(resource, events))
+        self._store.subscribe(functools.partial(self._apply_events, resource))
 
     def find_candidates(self, attributes: AdmissionAttributes) -> Sequence[tuple[int, Webhook]]:
         """Return the webhooks whose rules may match a write, each with its index among all."""
