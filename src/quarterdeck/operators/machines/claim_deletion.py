@@ -228,9 +228,7 @@ class Deletion:
     async def _release(self, machine: Machine, vm: VMInfo) -> None:
         """Remove our tags and owner from a retained VM, so that it does not count as an orphan."""
         ref, owner = machine.ref, machine.owner
-        ours = set(ownership.build_owner_tags(owner))
-        tags = [tag for tag in vm.tags if tag not in ours]
-        text = ownership.remove_owner(vm.description)
+        tags, text = ownership.build_released(vm, owner)
         await machine.call(
             "tag_vm",
             lambda each: each.tag_vm(ref.vm_id, tags=tags, description=text, owner=owner),

@@ -73,6 +73,12 @@ def remove_owner(description: str) -> str:
     return "\n".join(filter(None, rest))
 
 
+def build_released(vm: VMInfo, owner: Owner) -> tuple[list[str], str]:
+    """The tags and the description of a VM without ours, for one that is no longer managed."""
+    ours = set(build_owner_tags(owner))
+    return [tag for tag in vm.tags if tag not in ours], remove_owner(vm.description)
+
+
 def read_owner(vm: VMInfo) -> Owner | None:
     """Read the owner from the description of a VM; None if absent or invalid."""
     start = vm.description.find(_BEGIN)

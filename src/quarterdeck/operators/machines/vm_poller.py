@@ -182,9 +182,7 @@ class VmPoller:
         vm, owner = orphan
         if vm.lock:
             return
-        ours = set(ownership.build_owner_tags(owner))
-        tags = [tag for tag in vm.tags if tag not in ours]
-        text = ownership.remove_owner(vm.description)
+        tags, text = ownership.build_released(vm, owner)
         await connection.call(
             "tag_vm",
             lambda each: each.tag_vm(vm.id, tags=tags, description=text, owner=owner),
