@@ -9,7 +9,7 @@
 {{- end -}}
 {{- end -}}
 
-{{- /* The Redis that hub and clusters operator share. */ -}}
+{{- /* The Redis that hub, ingester and clusters operator share. */ -}}
 {{- define "quarterdeck.redisUrl" -}}
 {{- if .Values.services.hub.redisUrl -}}
 {{ .Values.services.hub.redisUrl }}
@@ -17,6 +17,8 @@
 redis://quarterdeck-redis.{{ .Release.Namespace }}.svc:6379/0
 {{- else if .Values.services.hub.enabled -}}
 {{- fail "services.hub.enabled needs services.hub.redisUrl, services.hub.existingSecret or redis.enabled=true" -}}
+{{- else if and .Values.services.ingester.enabled .Values.services.ingester.ownDeployment -}}
+{{- fail "services.ingester.ownDeployment needs services.hub.redisUrl, services.hub.existingSecret or redis.enabled=true" -}}
 {{- end -}}
 {{- end -}}
 

@@ -98,7 +98,11 @@ def test_lint_finds_nothing() -> None:
         ("operators.aplications.enabled=true", "aplications"),
         ("operators.clusters.replicas=-1", "replicas"),
         ("image.digest=latest", "digest"),
-        ("services.hub.enabled=true", "services.hub.redisUrl"),
+        ("services.hub.enabled=true", "services.hub.enabled needs services.hub.redisUrl"),
+        (
+            "services.ingester.enabled=true,services.ingester.ownDeployment=true",
+            "services.ingester.ownDeployment needs services.hub.redisUrl",
+        ),
     ],
 )
 def test_wrong_values_are_named(values: str, message: str) -> None:
