@@ -34,31 +34,45 @@ def test_a_cluster_may_be_stopped_twice() -> None:
     cluster.stop()
 
 
-@pytest.fixture
-def breakage(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """The background work of API servers fails once this is set."""
-    is_broken = threading.Event()
+class Breakage:
+    """Makes the background work of API servers fail."""
 
-    async def run(_: ApiServer) -> None:
-        await asyncio.to_thread(is_broken.wait)
+    def __init__(self) -> None:
+        self._is_wanted = threading.Event()
+        self._is_there = threading.Event()
+
+    def cause(self) -> None:
+        """Let it fail, and wait until it has: a server that is stopped before has not failed."""
+        self._is_wanted.set()
+        assert self._is_there.wait(60)
+
+    async def run(self, _: ApiServer) -> None:
+        """Stands for `ApiServer.run`."""
+        await asyncio.to_thread(self._is_wanted.wait)
+        self._is_there.set()
         raise ZeroDivisionError("the compaction failed")
 
-    monkeypatch.setattr(ApiServer, "run", run)
-    return is_broken
+
+@pytest.fixture
+def breakage(monkeypatch: pytest.MonkeyPatch) -> Breakage:
+    """The background work of API servers fails when this is caused."""
+    found = Breakage()
+    monkeypatch.setattr(ApiServer, "run", lambda server: found.run(server))
+    return found
 
 
-def test_a_failure_after_the_start_is_raised_at_the_end(breakage: threading.Event) -> None:
+def test_a_failure_after_the_start_is_raised_at_the_end(breakage: Breakage) -> None:
     cluster = BackgroundCluster().start()
-    breakage.set()
+    breakage.cause()
     with pytest.raises(ZeroDivisionError, match="the compaction failed"):
         cluster.stop()
     cluster.stop()
 
 
 def test_a_failure_of_the_cluster_does_not_replace_that_of_the_test(
-    breakage: threading.Event,
+    breakage: Breakage,
 ) -> None:
     with pytest.raises(LookupError) as raised, BackgroundCluster():
-        breakage.set()
+        breakage.cause()
         raise LookupError
     assert "the compaction failed" in raised.value.__notes__[0]
