@@ -3,7 +3,8 @@
 HubStateError
 ├── StoreUnavailable     no answer; the same call may work later
 ├── StoreRefused         the store answered and refused: full, read-only, wrong type
-└── HistoryUnavailable   the history back end does not answer or refused
+├── HistoryUnavailable   the history back end does not answer; the same call may work later
+└── HistoryRefused       the history back end never takes these samples
 """
 
 
@@ -20,4 +21,13 @@ class StoreRefused(HubStateError):
 
 
 class HistoryUnavailable(HubStateError):
-    """Raised when the history back end does not answer, or refuses what it was sent."""
+    """Raised when the history back end does not answer, or cannot serve the call now."""
+
+
+class HistoryRefused(HubStateError):
+    """Raised when samples can never be stored; sending them again is useless."""
+
+    def __init__(self, message: str, *, count: int) -> None:
+        super().__init__(message)
+        self.count = count
+        """How many of the samples were refused; the others are stored."""

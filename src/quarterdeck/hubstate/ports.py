@@ -134,6 +134,7 @@ class History(Protocol):
 
         Raises:
             HistoryUnavailable: if they could not be stored after the driver's own retries.
+            HistoryRefused: if some can never be stored; the others are.
         """
         ...
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from quarterdeck.hubstate.errors import HistoryUnavailable
+from quarterdeck.hubstate.errors import HistoryRefused, HistoryUnavailable
 from quarterdeck.hubstate.ports import RangeQuery, Sample
-from quarterdeck.hubstate.victoriametrics.history import TRIES, VictoriaMetrics
+from quarterdeck.hubstate.victoriametrics.history import BATCH, TRIES, VictoriaMetrics
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import SystemClock
 
@@ -32,7 +32,7 @@ async def answering(
     asked: list[str] = []
 
     async def handle(request: http.Request) -> http.Response:
-        await request.read(1024)
+        await request.read(1024 * 1024)
         asked.append(request.method)
         status, body = answers[min(len(asked), len(answers)) - 1]
         return http.Response(status, [], body)
@@ -61,11 +61,26 @@ async def test_a_store_that_stays_busy_is_given_up() -> None:
     assert asked == ["POST"] * TRIES
 
 
-async def test_samples_that_are_refused_are_not_sent_again() -> None:
-    async with answering((400, b"cannot parse")) as (history, asked):
-        with pytest.raises(HistoryUnavailable, match="400 cannot parse"):
+@pytest.mark.parametrize("status", [400, 413, 415, 422])
+async def test_samples_that_are_refused_are_not_sent_again(status: int) -> None:
+    async with answering((status, b"cannot parse")) as (history, asked):
+        with pytest.raises(HistoryRefused, match=f"{status} cannot parse") as caught:
+            await history.write([build_sample(), build_sample(2.0)])
+    assert (asked, caught.value.count) == (["POST"], 2)
+
+
+@pytest.mark.parametrize("status", [301, 401, 403, 404, 405, 408])
+async def test_an_address_that_is_wrong_is_no_reason_to_drop_samples(status: int) -> None:
+    async with answering((status, b"no")) as (history, _):
+        with pytest.raises(HistoryUnavailable, match=f"{status} no"):
             await history.write([build_sample()])
-    assert asked == ["POST"]
+
+
+async def test_samples_after_refused_ones_are_sent() -> None:
+    async with answering((400, b"cannot parse"), (204, b"")) as (history, asked):
+        with pytest.raises(HistoryRefused) as caught:
+            await history.write([build_sample()] * (BATCH + 1))
+    assert (asked, caught.value.count) == (["POST"] * 2, BATCH)
 
 
 async def test_samples_without_a_value_are_not_sent() -> None:

@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from quarterdeck.hubstate.errors import HistoryUnavailable
+import pytest
+
+from quarterdeck.hubstate.errors import HistoryRefused, HistoryUnavailable
 from quarterdeck.hubstate.history_writer import PAUSE_S, HistoryWriter
 from quarterdeck.hubstate.ports import RangeQuery, Sample, Series
 from quarterdeck.kit.clock import VirtualClock
@@ -90,3 +92,37 @@ async def test_samples_that_break_a_driver_are_dropped_and_named() -> None:
     await writer.flush()
     assert (writer.waiting, writer.dropped) == (0, 2)
     assert "odd sample" in writer.problem
+
+
+async def test_samples_that_the_history_refuses_do_not_hold_up_later_ones(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Choosy(Kept):
+        async def write(self, found: Sequence[Sample]) -> None:
+            if any(each.value < 0 for each in found):
+                self.values += [each.value for each in found if each.value >= 0]
+                raise HistoryRefused("400 cannot parse", count=1)
+            await super().write(found)
+
+    clock, kept = VirtualClock(), Choosy()
+    writer = HistoryWriter(kept, clock=clock)
+    async with Supervisor("test") as tasks:
+        tasks.spawn(writer.run(), name="writer")
+        writer.add(samples(2, start=-1))
+        await clock.advance(1)
+        assert (writer.waiting, writer.written, writer.dropped) == (0, 1, 1)
+        assert writer.problem == "400 cannot parse"
+        writer.add(samples(1, start=1))
+        await clock.advance(1)
+    assert kept.values == [0, 1]
+    assert "samples are dropped" in caplog.text
+
+
+async def test_an_outage_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    kept = Kept()
+    kept.is_away = True
+    writer = HistoryWriter(kept, clock=VirtualClock())
+    writer.add(samples(1))
+    for _ in range(3):
+        await writer.flush()
+    assert (writer.failures, caplog.text.count("does not answer")) == (3, 1)

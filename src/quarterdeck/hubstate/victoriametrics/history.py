@@ -2,11 +2,11 @@
 
 import gzip
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from quarterdeck.hubstate.errors import HistoryUnavailable
+from quarterdeck.hubstate.errors import HistoryRefused, HistoryUnavailable
 from quarterdeck.hubstate.ports import RangeQuery, Sample, Series
 from quarterdeck.hubstate.victoriametrics.lines import encode_query, encode_samples
 from quarterdeck.kit import http, json
@@ -19,6 +19,10 @@ BATCH = 10_000
 TRIES = 4
 WRITE_TIMEOUT_S = 10.0
 READ_TIMEOUT_S = 30.0
+_REFUSALS = frozenset({400, 413, 415, 422})
+"""Statuses that are about the body of a request: the same samples will get them again. Others, such
+as 401 and 404, are about the address or its rights, and an administrator can mend those. A store
+that is full, read-only or busy answers 503."""
 _ANSWER_BYTES = 64 * 1024 * 1024
 _SHOWN = 300
 
@@ -41,8 +45,17 @@ class VictoriaMetrics:
 
     async def write(self, samples: Sequence[Sample]) -> None:
         """Keep samples; NaN and infinities are skipped."""
-        for body in _encode_bodies(samples):
-            await self._send(body)
+        refused, problem = 0, ""
+        for start in range(0, len(samples), BATCH):
+            batch = samples[start : start + BATCH]
+            body = _encode_body(batch)
+            try:
+                if body:
+                    await self._send(body, len(batch))
+            except HistoryRefused as error:  # the other batches may be fine
+                refused, problem = refused + error.count, problem or str(error)
+        if refused:
+            raise HistoryRefused(problem, count=refused)
 
     async def query_range(self, query: RangeQuery) -> list[Series]:
         """Matching series, ordered by their labels."""
@@ -70,7 +83,7 @@ class VictoriaMetrics:
         """Close every connection; nothing is buffered."""
         await self._http.aclose()
 
-    async def _send(self, body: bytes) -> None:
+    async def _send(self, body: bytes, count: int) -> None:
         url, headers = f"{self._endpoint}/api/v1/import/prometheus", _HEADERS
         backoff = Backoff(initial_s=0.2, cap_s=2.0, random=self._random)
         for number in range(1, TRIES + 1):
@@ -86,7 +99,7 @@ class VictoriaMetrics:
                     return
                 problem = f"POST {url}: {status} {_shorten(answer)}"
                 if status < 500 and status != 429:
-                    raise HistoryUnavailable(problem)
+                    raise _build_error(status, problem, count)
             if number == TRIES:
                 raise HistoryUnavailable(problem)
             await self._clock.sleep(backoff.next())
@@ -114,11 +127,16 @@ class VictoriaMetrics:
 _HEADERS = (("Content-Type", "text/plain"), ("Content-Encoding", "gzip"))
 
 
-def _encode_bodies(samples: Sequence[Sample]) -> Iterator[bytes]:
-    for start in range(0, len(samples), BATCH):
-        text = "".join(encode_samples(samples[start : start + BATCH]))
-        if text:
-            yield gzip.compress(text.encode(), compresslevel=1)
+def _encode_body(samples: Sequence[Sample]) -> bytes:
+    """The body of a request; empty if no sample has a finite value."""
+    text = "".join(encode_samples(samples))
+    return gzip.compress(text.encode(), compresslevel=1) if text else b""
+
+
+def _build_error(status: int, problem: str, count: int) -> HistoryRefused | HistoryUnavailable:
+    if status in _REFUSALS:
+        return HistoryRefused(problem, count=count)
+    return HistoryUnavailable(problem)
 
 
 def _parse_series(name: str, found: dict[str, Any]) -> Series:

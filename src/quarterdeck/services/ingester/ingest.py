@@ -17,7 +17,7 @@ import msgspec
 
 from quarterdeck.hubstate import cluster_records, collection_records, keys, series
 from quarterdeck.hubstate.cluster_writes import ClusterTtls
-from quarterdeck.hubstate.errors import HistoryUnavailable, HubStateError
+from quarterdeck.hubstate.errors import HubStateError
 from quarterdeck.hubstate.history_writer import HistoryWriter
 from quarterdeck.hubstate.notices import plan_notice
 from quarterdeck.hubstate.ports import History, Sample, StateStore
@@ -28,14 +28,11 @@ from quarterdeck.inventory.push.messages import Ack, MetricsBatch
 from quarterdeck.kit import json
 from quarterdeck.kit.budget import Budget
 from quarterdeck.kit.clock import Clock
-from quarterdeck.runtime.observability.logging import get_logger
 from quarterdeck.services.ingester import checkpoints
 from quarterdeck.services.ingester.checkpoints import Checkpoint
 from quarterdeck.services.ingester.errors import TokenRefused
 from quarterdeck.services.ingester.metrics import IngesterMetrics
 from quarterdeck.services.ingester.options import IngesterOptions
-
-_log = get_logger("services.ingester")
 
 
 class Ingest:
@@ -51,7 +48,6 @@ class Ingest:
         metrics: IngesterMetrics | None = None,
     ) -> None:
         self._state = state
-        self._history = history
         self._options = options
         self._clock = clock
         self.metrics = metrics or IngesterMetrics()
@@ -136,12 +132,7 @@ class Ingest:
         """
         if self.backlog.waiting:
             return False
-        try:
-            await self._history.write(samples)
-        except HistoryUnavailable as error:
-            _log.warning("the history does not answer; samples wait", reason=str(error))
-            return False
-        return True
+        return await self.backlog.write_now(samples)
 
     def _find_ttl(self, source: str) -> int:
         """How long rows of a source are kept: at least three of its own intervals."""

@@ -10,7 +10,7 @@ import pytest
 from ingester_hub import BEGAN, CLOCK, Hub, make_batch, with_hub
 
 from quarterdeck.hubstate import keys, source_writes
-from quarterdeck.hubstate.errors import HistoryUnavailable
+from quarterdeck.hubstate.errors import HistoryRefused, HistoryUnavailable
 from quarterdeck.hubstate.notices import build_source_notice
 from quarterdeck.hubstate.ports import RangeQuery, Sample
 from quarterdeck.hubstate.push import leases
@@ -243,6 +243,25 @@ async def test_current_state_does_not_wait_for_a_history_that_is_down(
     down = False
     await eventually(lambda: f"{waiting} 0" in hub.registry.render().decode())
     assert await count_points(hub) == 2
+
+
+@pytest.mark.parametrize(
+    "error", [HistoryRefused("400 cannot parse", count=8), OverflowError("odd sample")]
+)
+@with_hub
+async def test_samples_that_the_history_never_takes_do_not_stop_a_collector(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    async def refuse(samples: list[Sample]) -> None:
+        raise error
+
+    monkeypatch.setattr(hub.history, "write", refuse)
+    async with hub.connect("east", await hub.issue("east")) as wire:
+        assert (await wire.push(make_batch(4))).success
+    assert await read_nodes(hub) == 4
+    shown = hub.registry.render().decode()
+    assert 'clusterpulse_ingester_history_samples{state="waiting"} 0' in shown
+    assert 'clusterpulse_ingester_history_samples{state="dropped"} 8' in shown
 
 
 @with_hub
