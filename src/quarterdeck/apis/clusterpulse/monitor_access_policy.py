@@ -149,7 +149,10 @@ class PolicyScope(Struct, frozen=True, kw_only=True):
 
 
 class Validity(Struct, frozen=True, kw_only=True):
-    """When a policy is in force. A text that is not a time makes the policy ignored."""
+    """When a policy is in force.
+
+    A text that is not a time makes an Allow policy ignored, and sets a Deny policy no limit.
+    """
 
     not_before: str = ""
     """RFC 3339 time from which on it holds."""

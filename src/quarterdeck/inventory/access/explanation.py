@@ -100,7 +100,7 @@ def _explain_policy(
         source=program.find_subject(viewer.principal),
         priority=policy.priority,
         effect=policy.effect,
-        result=_describe(decision, type_),
+        result=_describe(decision, type_) + _describe_problem(program),
         decides=decides,
         rule=rule.index if rule is not None else None,
     )
@@ -131,6 +131,12 @@ def _describe(decision: PolicyDecision, type_: str) -> str:
     if found is None:
         return f"{text} and does not list {type_}"
     return f"{text} and lists {type_}: {_describe_filter(found)}"
+
+
+def _describe_problem(program: PolicyProgram) -> str:
+    return (
+        f"; the policy is invalid and denies in doubt: {program.problem}" if program.problem else ""
+    )
 
 
 def _describe_filter(found: TypeFilter) -> str:

@@ -10,7 +10,7 @@ from quarterdeck.inventory.access.filters import TypeFilter
 from quarterdeck.inventory.access.principal import Principal
 from quarterdeck.inventory.policy import CompiledPolicy, CompiledRule
 from quarterdeck.kit import rfc3339
-from quarterdeck.kit.patterns import compile_re2
+from quarterdeck.kit.patterns import PatternError, compile_re2
 
 _WILDCARDS = frozenset("*?")
 
@@ -42,9 +42,14 @@ _DECIDING = frozenset({Verdict.ALLOW, Verdict.DENY, Verdict.DEFAULT_ALLOW, Verdi
 
 
 class RuleProgram:
-    """A compiled rule of a policy."""
+    """A compiled rule of a policy.
 
-    def __init__(self, index: int, rule: CompiledRule) -> None:
+    Raises:
+        PatternError: if the pattern is not RE2, unless `is_deny`: then the rule selects every
+            cluster, because nobody can tell which ones it was meant to deny.
+    """
+
+    def __init__(self, index: int, rule: CompiledRule, *, is_deny: bool = False) -> None:
         self.index = index
         self.is_view = rule.permissions.get("view", True)
         self.is_view_metrics = rule.permissions.get("viewMetrics", False)
@@ -53,7 +58,15 @@ class RuleProgram:
         self._names = frozenset(each for each in names if not _WILDCARDS & set(each))
         self._wildcards = [compile_wildcard(each) for each in names if _WILDCARDS & set(each)]
         text = selector.match_pattern
-        self._pattern = compile_re2(text) if text else None
+        self._pattern = None
+        self.problem = ""
+        """Why the pattern is invalid; then the rule selects every cluster."""
+        try:
+            self._pattern = compile_re2(text) if text else None
+        except PatternError as error:
+            if not is_deny:
+                raise
+            self.problem = f"matchPattern of rule {index}: {error}"
         self._labels = selector.match_labels
         self.filters: dict[str, TypeFilter] = {}
         """Filters by type; the first entry of a type wins."""
@@ -63,7 +76,8 @@ class RuleProgram:
     def selects(self, name: str, labels: Mapping[str, str]) -> bool:
         """Whether the rule selects a cluster; a selector without any criterion selects none."""
         return (
-            name in self._names
+            bool(self.problem)
+            or name in self._names
             or any(each.fullmatch(name) for each in self._wildcards)
             or (self._pattern is not None and self._pattern.search(name))
             or self._selects_labels(labels)
@@ -106,19 +120,33 @@ class PolicyDecision(NamedTuple):
 class PolicyProgram:
     """A policy, compiled once.
 
+    A Deny policy with an invalid pattern or time is in force, because ignoring it would show what
+    it hides: an invalid time sets no limit, and a rule with an invalid pattern selects every
+    cluster.
+
     Raises:
-        PatternError: if a pattern is not RE2.
-        TimeError: if a time cannot be parsed.
+        PatternError: if a pattern of an Allow policy is not RE2.
+        TimeError: if a time of an Allow policy cannot be parsed.
     """
 
     def __init__(self, policy: CompiledPolicy) -> None:
         self.policy = policy
-        self.rules = [RuleProgram(index, each) for index, each in enumerate(policy.cluster_rules)]
+        self._is_deny = policy.effect == "Deny"
+        self.rules = [
+            RuleProgram(index, each, is_deny=self._is_deny)
+            for index, each in enumerate(policy.cluster_rules)
+        ]
+        self._problems = [each.problem for each in self.rules if each.problem]
         self._subjects = Subjects(policy)
         self.uses_labels = any(each.uses_labels for each in self.rules)
         """Whether a rule selects clusters by their labels."""
-        self._start = rfc3339.parse(policy.not_before) if policy.not_before else None
-        self._end = rfc3339.parse(policy.not_after) if policy.not_after else None
+        self._start = self._parse_limit("notBefore", policy.not_before)
+        self._end = self._parse_limit("notAfter", policy.not_after)
+
+    @property
+    def problem(self) -> str:
+        """What is invalid in a Deny policy, which is in force nevertheless; empty if nothing is."""
+        return "; ".join(self._problems)
 
     @property
     def order(self) -> tuple[int, bool, str]:
@@ -141,8 +169,7 @@ class PolicyProgram:
             return PolicyDecision(unfit)
         for rule in self.rules:
             if rule.selects(name, labels):
-                is_deny = self.policy.effect == "Deny"
-                return PolicyDecision(Verdict.DENY if is_deny else Verdict.ALLOW, rule)
+                return PolicyDecision(Verdict.DENY if self._is_deny else Verdict.ALLOW, rule)
         match self.policy.default_cluster_access:
             case "allow":
                 return PolicyDecision(Verdict.DEFAULT_ALLOW)
@@ -158,3 +185,12 @@ class PolicyProgram:
         if self._end is not None and now > self._end:
             return Verdict.EXPIRED
         return None if self.policy.enabled else Verdict.DISABLED
+
+    def _parse_limit(self, name: str, text: str) -> datetime | None:
+        try:
+            return rfc3339.parse(text) if text else None
+        except rfc3339.TimeError as error:
+            if not self._is_deny:
+                raise
+            self._problems.append(f"{name}: {error}")
+            return None

@@ -55,7 +55,7 @@ class CustomAccess(NamedTuple):
 
 
 class BrokenPolicy(NamedTuple):
-    """A policy that is ignored because a pattern or a time of it is invalid."""
+    """An Allow policy that is ignored because a pattern or a time of it is invalid."""
 
     policy: CompiledPolicy
     subjects: Subjects
@@ -81,7 +81,7 @@ class Viewer:
         """The policies that match the principal, in the order in which they are evaluated."""
         self.now = now
         self.broken = tuple(broken)
-        """Invalid policies that name the principal; they decide nothing."""
+        """Invalid Allow policies that name the principal; they decide nothing."""
 
     @property
     def uses_labels(self) -> bool:
@@ -134,11 +134,15 @@ class Viewer:
 
 
 class PolicySet:
-    """All policies, in order of evaluation; invalid ones are ignored and listed in `broken`."""
+    """All policies, in order of evaluation.
+
+    Invalid Allow policies are ignored and listed in `broken`. Invalid Deny policies are in force
+    and listed in `doubtful`, too.
+    """
 
     def __init__(self, policies: Iterable[CompiledPolicy]) -> None:
         self.broken: dict[str, str] = {}
-        """Invalid policies by `namespace/name`, and why they are invalid."""
+        """Invalid Allow policies by `namespace/name`, and why they are invalid."""
         self._broken: list[BrokenPolicy] = []
         found = []
         for each in policies:
@@ -148,6 +152,8 @@ class PolicySet:
                 self.broken[f"{each.namespace}/{each.policy_name}"] = str(error)
                 self._broken.append(BrokenPolicy(each, Subjects(each), str(error)))
         self.programs = sorted(found, key=lambda each: each.order)
+        self.doubtful = {each.identity: each.problem for each in self.programs if each.problem}
+        """Invalid Deny policies by `namespace/name`, and why they are invalid."""
 
     def build_viewer(
         self, principal: Principal, now: datetime, *, limit: int | None = None

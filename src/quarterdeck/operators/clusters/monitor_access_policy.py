@@ -1,7 +1,8 @@
 """The reconciler of MonitorAccessPolicy: computes its state and stores the compiled policy.
 
-The hub API enforces what is stored. A policy with an invalid time or pattern is in state Error and
-is ignored; otherwise notBefore, notAfter and enabled decide the state, in this order.
+The hub API enforces what is stored. A policy with an invalid time or pattern is in state Error: an
+Allow policy is ignored then, and a Deny policy denies in doubt. Otherwise notBefore, notAfter and
+enabled decide the state, in this order.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,6 +35,10 @@ from quarterdeck.runtime import Context, RequeueAfter, Waiting
 
 _RECHECK_S = 1.0
 _RETRY_S = 30.0
+_IN_DOUBT = (
+    "until this is mended the policy denies in doubt: an invalid time sets no limit, and a rule "
+    "with an invalid pattern selects every cluster"
+)
 
 PolicyContext = Context[MonitorAccessPolicy]
 
@@ -114,7 +119,8 @@ class Policies:
             return StoreProblem(Reason.STORE_UNAVAILABLE, str(error))
         if self._stored.get(policy.key) == now and found.get("hash") == ctx.status.current.hash:
             return None
-        is_counted = policy.spec.access.enabled and state.state != "Error"
+        access = policy.spec.access
+        is_counted = access.enabled and (state.state != "Error" or access.effect == "Deny")
         compiled = compile_policy(
             policy.spec,
             name=name,
@@ -176,8 +182,8 @@ def compute_state(spec: MonitorAccessPolicySpec, now: datetime) -> State:
 
 
 def find_problems(spec: MonitorAccessPolicySpec) -> list[str]:
-    """Everything invalid in a policy; with any problem the policy is ignored."""
-    found = []
+    """Everything invalid in a policy; with any problem an Allow policy is ignored."""
+    found, is_in_force = [], spec.access.enabled and spec.access.effect == "Deny"
     validity = spec.lifecycle.validity if spec.lifecycle is not None else None
     for name in ("not_before", "not_after"):
         text = getattr(validity, name) if validity is not None else ""
@@ -189,6 +195,7 @@ def find_problems(spec: MonitorAccessPolicySpec) -> list[str]:
     if not found and validity and validity.not_before and validity.not_after:
         start, end = rfc3339.parse(validity.not_before), rfc3339.parse(validity.not_after)
         if end <= start:
+            is_in_force = False
             found.append(
                 f"spec.lifecycle.validity.notAfter: {validity.not_after} is not after notBefore, "
                 f"{validity.not_before}, so the policy is never active"
@@ -198,7 +205,7 @@ def find_problems(spec: MonitorAccessPolicySpec) -> list[str]:
             compile_re2(rule.selector.match_pattern)
         except PatternError as error:
             found.append(f"spec.scope.clusters.rules[{index}].selector.matchPattern: {error}")
-    return found
+    return [*found, _IN_DOUBT] if found and is_in_force else found
 
 
 def list_known_types(sources: Sequence[MetricSource]) -> dict[str, KnownType]:

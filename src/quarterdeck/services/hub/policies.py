@@ -69,6 +69,8 @@ class Policies:
         fresh = PolicySet(found)
         for key in (*unreadable, *fresh.broken):
             _log.warning("access policy cannot be read and is ignored", policy=key)
+        for key, problem in fresh.doubtful.items():
+            _log.warning("a Deny policy is invalid and denies in doubt", policy=key, reason=problem)
         self._set = fresh
         self._viewers.clear()
 

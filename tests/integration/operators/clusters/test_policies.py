@@ -72,6 +72,25 @@ async def test_a_policy_says_whether_it_is_in_force(
             assert len(found.status.hash) == 16
 
 
+@pytest.mark.parametrize(
+    ("effect", "is_enforced"), [("Deny", True), ("Allow", False)], ids=["deny", "allow"]
+)
+async def test_only_a_deny_policy_is_enforced_while_it_is_invalid(
+    world: Make, effect: str, is_enforced: bool
+) -> None:
+    rules = [{"selector": {"matchPattern": "("}}]
+    spec = _spec(access={"effect": effect}, scope={"clusters": {"rules": rules}})
+    async with world() as w:
+        await w.create("MonitorAccessPolicy", "p", spec)
+        async with w.operator():
+            found = await _policy(w, "Error")
+            assert "spec.scope.clusters.rules[0].selector.matchPattern" in found.status.message
+            assert ("the policy denies in doubt" in found.status.message) == is_enforced
+            await w.until(lambda: w.state.get_fields("policy:default:p"))
+            enabled = await w.state.get_members("policies:enabled")
+            assert (enabled == {"policy:default:p"}) == is_enforced
+
+
 async def test_a_policy_expires_by_itself(world: Make) -> None:
     async with world() as w:
         end = rfc3339.format_time(w.clock.now() + timedelta(seconds=90))

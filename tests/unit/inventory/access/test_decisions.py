@@ -206,6 +206,35 @@ def test_policies_whose_pattern_is_not_re2_count_for_nothing(text: str) -> None:
     assert decide("x", policy({"selector": {"matchPattern": text}})) == "deny"
 
 
+def test_a_deny_policy_whose_pattern_is_not_re2_denies_every_cluster() -> None:
+    allow = policy(rule("*"))
+    deny = policy(rule("y"), {"selector": {"matchPattern": "("}}, effect="Deny", priority=200)
+    assert {decide(name, allow, deny) for name in ("x", "y")} == {"deny"}
+    assert decide("x", allow, policy({"selector": {"matchPattern": "("}}, effect="Deny")) == "deny"
+    disabled = policy({"selector": {"matchPattern": "("}}, effect="Deny", enabled=False)
+    assert decide("x", allow, disabled) == "allow"
+    found = explain(viewer(allow, deny), "x", {}, "")
+    assert found.reason == "hub/p1 decides about cluster x"
+    assert "invalid and denies in doubt: matchPattern of rule 1: " in found.steps[0].result
+
+
+@pytest.mark.parametrize(
+    ("validity", "expected"),
+    [
+        pytest.param({"notBefore": "soon"}, "deny", id="no beginning"),
+        pytest.param({"notAfter": "2026"}, "deny", id="no end"),
+        pytest.param({"notBefore": "soon", "notAfter": "2026-04-01T00:00:00Z"}, "allow", id="over"),
+        pytest.param({"notBefore": "2026-06-01T00:00:00Z", "notAfter": "x"}, "allow", id="not yet"),
+    ],
+)
+def test_a_time_that_cannot_be_read_sets_a_deny_policy_no_limit(
+    validity: dict[str, str], expected: str
+) -> None:
+    deny = policy(rule("x"), effect="Deny", priority=200, validity=validity)
+    assert decide("x", policy(rule("*")), deny) == expected
+    assert decide("y", policy(rule("*")), deny) == "allow"
+
+
 def test_a_pattern_that_backtracks_elsewhere_is_decided_in_linear_time() -> None:
     spec = policy({"selector": {"matchPattern": "(a+)+$"}})
     assert decide("a" * 5000 + "!", spec) == "deny"
