@@ -6,6 +6,7 @@ StreamRefused
 └── ProtocolError    the collector does not follow the protocol
 
 BatchTooLarge        the batch would never be taken; the stream goes on
+CheckpointChanged    the batch must be judged again; the stream goes on
 """
 
 
@@ -29,6 +30,16 @@ class BufferFull(StreamRefused):
 
 class BatchTooLarge(Exception):
     """Raised when a batch is larger than the hub takes."""
+
+
+class CheckpointChanged(Exception):
+    """Raised when another replica has stored a batch of the cluster in the meantime."""
+
+    def __init__(self, cluster: str) -> None:
+        super().__init__(
+            f"another replica of the hub has stored a batch of cluster {cluster!r} in the "
+            "meantime; send this one again"
+        )
 
 
 class ProtocolError(StreamRefused):

@@ -4,6 +4,10 @@ The history is written first, because writing a sample twice changes nothing. St
 are committed together: a hub that is killed between the two writes stores the batch again when it
 is sent again, and one that is killed after the commit recognizes it.
 
+Another replica of the hub may have the collector's new stream while this one still serves the old
+one. A history that is slow would make the old batch the last one, so the checkpoint is read again
+just before the commit.
+
 The current state never waits for the history: while that does not answer, samples wait in memory,
 up to a limit, and batches are acknowledged without it.
 """
@@ -30,7 +34,7 @@ from quarterdeck.kit.budget import Budget
 from quarterdeck.kit.clock import Clock
 from quarterdeck.services.ingester import checkpoints
 from quarterdeck.services.ingester.checkpoints import Checkpoint
-from quarterdeck.services.ingester.errors import TokenRefused
+from quarterdeck.services.ingester.errors import CheckpointChanged, TokenRefused
 from quarterdeck.services.ingester.metrics import IngesterMetrics
 from quarterdeck.services.ingester.options import IngesterOptions
 
@@ -78,7 +82,7 @@ class Ingest:
                 await self._ingest(cluster, token_hash, batch)
             except InvalidBatch as error:
                 return self.refuse(batch.batch_id, str(error))
-            except HubStateError as error:
+            except (HubStateError, CheckpointChanged) as error:
                 self.metrics.count_batch("failed")
                 return Ack(batch_id=batch.batch_id, error=str(error))
         return Ack(batch_id=batch.batch_id, success=True)
@@ -116,6 +120,8 @@ class Ingest:
         nodes = await self._state.get_members(keys.cluster(cluster, "nodes"))
         writes = plan.build_writes(nodes, self._options.build_ttls(_read_interval(spec)))
         is_recorded = await self._record(plan.samples)
+        if await self._state.get(checkpoints.get_key(cluster)) != stored:
+            raise CheckpointChanged(cluster)
         after = checkpoint.advance(batch, plan.at.timestamp(), sources=sources)
         await self._state.commit(
             [*writes, checkpoints.plan_checkpoint(cluster, json.encode(after))]

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections.abc import Sequence
 from datetime import timedelta
 
 import grpc
@@ -10,6 +11,7 @@ import pytest
 from ingester_hub import BEGAN, CLOCK, Hub, make_batch, with_hub
 
 from quarterdeck.hubstate import keys, source_writes
+from quarterdeck.hubstate.embedded.history import EmbeddedHistory
 from quarterdeck.hubstate.errors import HistoryRefused, HistoryUnavailable
 from quarterdeck.hubstate.notices import build_source_notice
 from quarterdeck.hubstate.ports import RangeQuery, Sample
@@ -24,6 +26,7 @@ from quarterdeck.inventory.push.messages import (
     HealthReport,
 )
 from quarterdeck.kit import rfc3339
+from quarterdeck.storage import open_memory
 from quarterdeck.testing.poll import eventually
 
 SOURCE = "default/pvc"
@@ -262,6 +265,40 @@ async def test_samples_that_the_history_never_takes_do_not_stop_a_collector(
     shown = hub.registry.render().decode()
     assert 'clusterpulse_ingester_history_samples{state="waiting"} 0' in shown
     assert 'clusterpulse_ingester_history_samples{state="dropped"} 8' in shown
+
+
+@with_hub
+async def test_a_batch_of_an_old_stream_does_not_replace_those_of_another_replica(
+    hub: Hub,
+) -> None:
+    """The collector is connected to another replica again; the old stream is still served here."""
+    asked, may_answer = asyncio.Event(), asyncio.Event()
+
+    class Slow(EmbeddedHistory):
+        async def write(self, samples: Sequence[Sample]) -> None:
+            asked.set()
+            await may_answer.wait()
+
+    token, slow = await hub.issue("east"), Slow(open_memory(), clock=CLOCK)
+    old = Hub(hub.state, slow)
+    async with (
+        old.ingester.running(),
+        old.connect("east", token) as half_open,
+        hub.connect("east", token) as wire,
+    ):
+        await half_open.send(ConnectRequest(metrics=make_batch(1)))
+        await asked.wait()
+        for sequence in (1, 2):
+            assert (await wire.push(make_batch(sequence))).success
+        may_answer.set()
+        ack = await half_open.receive_ack()
+        assert (ack.success, ack.is_permanent) == (False, False)
+        assert "another replica" in ack.error
+        assert await read_nodes(hub) == 2
+        assert (await half_open.push(make_batch(1))).success
+        assert old.ingester.statistics()["duplicates"] == 1
+        assert await read_nodes(hub) == 2
+    await slow.aclose()
 
 
 @with_hub
