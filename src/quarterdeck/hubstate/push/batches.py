@@ -4,13 +4,15 @@
 the hub stores the same for a pushed cluster as if it had read the cluster itself.
 """
 
+import math
+import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from quarterdeck.engine.results import AggregationValue, Resource
+from quarterdeck.engine.results import AggregationValue, Resource, Value
 from quarterdeck.hubstate.collect.collected import Collected
 from quarterdeck.hubstate.collect.source import SourceResult
 from quarterdeck.inventory.cluster import ClusterTotals
@@ -30,6 +32,10 @@ _INFO = ("api_url", "version", "platform", "console_url", "channel", "cluster_id
 _COUNTS = tuple(
     each for each in ClusterTotals.__struct_fields__ if each in ClusterMetrics.__struct_fields__
 )
+_HUGE = 2**128
+"""Sums of whole numbers stay below; what is far above cannot be converted to a float."""
+_MANY_DIGITS = re.compile(rb"[0-9]{39}")
+"""What numbers from `_HUGE` have in JSON; few texts have it, so most parts are not searched."""
 
 
 class InvalidBatch(ValueError):
@@ -131,8 +137,10 @@ def read_cluster(batch: MetricsBatch, at: datetime) -> Collected | None:
     if counts is None:
         return None
     now = rfc3339.format_time(at)
+    _check_finite(counts)
     for node in batch.node_metrics:
         _check_name(node.name)
+        _check_finite(node)
     for operator in batch.cluster_operators:
         _check_name(operator.name)
     parts = set(batch.parts)
@@ -186,7 +194,7 @@ def _read_row(row: CustomCollectedResource) -> Resource:
         namespace=row.namespace,
         name=row.name,
         labels=row.labels,
-        values=_decode(row.values_json or b"{}", dict[str, Any]),
+        values=_decode(row.values_json or b"{}", dict[str, Value]),
     )
 
 
@@ -201,9 +209,33 @@ def _read_info(info: ClusterInfo | None) -> dict[str, Any]:
 
 def _decode(data: bytes, type_: Any) -> Any:
     try:
-        return msgspec.json.decode(data, type=type_)
+        value = msgspec.json.decode(data, type=type_)
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
         raise InvalidBatch(f"a part of the batch is not valid JSON: {error}") from error
+    if _MANY_DIGITS.search(data) and _has_huge_number(value):
+        raise InvalidBatch("a part of the batch has a number that is out of range")
+    return value
+
+
+def _has_huge_number(value: Any) -> bool:
+    left = [value]
+    while left:
+        match left.pop():
+            case dict() as found:
+                left += found.values()
+            case list() as found:
+                left += found
+            case int() as found if abs(found) >= _HUGE:
+                return True
+    return False
+
+
+def _check_finite(facts: msgspec.Struct) -> None:
+    """Refuse NaN and infinities, which JSON does not have."""
+    for name in facts.__struct_fields__:
+        value = getattr(facts, name)
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InvalidBatch(f"{name} is {value}, not a finite number")
 
 
 def _check_name(name: str) -> None:

@@ -94,7 +94,7 @@ def _find_cluster_alerts(cluster: str, status: Any, conditions: Sequence[Row]) -
 
 
 def _find_node_alerts(cluster: str, node: Row) -> Iterator[Alert]:
-    for each in node.get("conditions") or ():
+    for each in _list_conditions(node):
         if _is_wrong(each):
             severity: Severity = "critical" if each.get("type") == "Ready" else "warning"
             yield _build_condition_alert(
@@ -107,7 +107,7 @@ def _find_node_alerts(cluster: str, node: Row) -> Iterator[Alert]:
 
 
 def _find_operator_alerts(cluster: str, row: Row) -> Iterator[Alert]:
-    for each in row.get("conditions") or ():
+    for each in _list_conditions(row):
         if not _is_wrong(each) or each.get("type") == "Progressing":
             continue
         severity = _OPERATOR_SEVERITY.get(_to_text(each.get("type")), "info")
@@ -121,8 +121,7 @@ def _find_operator_alerts(cluster: str, row: Row) -> Iterator[Alert]:
 
 
 def _find_version_alerts(cluster: str, info: Any) -> Iterator[Alert]:
-    conditions = info.get("conditions") if isinstance(info, dict) else None
-    for each in conditions or ():
+    for each in _list_conditions(info):
         if _is_wrong(each) and each.get("type") in ("Available", "Degraded", "Failing"):
             yield _build_condition_alert(
                 each, cluster=cluster, source="version", object_="version", severity="warning"
@@ -164,9 +163,13 @@ def _build_foreign_alert(cluster: str, fields: Mapping[str, str]) -> Alert:
     )
 
 
-def _is_wrong(condition: Any) -> bool:
-    if not isinstance(condition, dict):
-        return False
+def _list_conditions(facts: Any) -> list[Row]:
+    """The conditions of facts; a collector may have sent anything as the facts of its version."""
+    found = facts.get("conditions") if isinstance(facts, dict) else None
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def _is_wrong(condition: Row) -> bool:
     status = condition.get("status")
     if condition.get("type") in _GOOD_TRUE:
         return status in ("False", "Unknown")

@@ -104,3 +104,11 @@ def test_nodes_that_are_not_ready_are_critical() -> None:
         ("NodeReady", "critical", "n1", "Gone"),
         ("NodeDiskPressure", "warning", "n1", "Full"),
     ]
+
+
+@pytest.mark.parametrize("conditions", [5, "abc", {"type": "Failing"}, [5, None]])
+def test_facts_that_a_collector_made_up_do_not_hide_the_alerts_of_others(
+    conditions: object,
+) -> None:
+    facts = {"name": "x", "conditions": conditions}
+    assert _find_in(info=facts, nodes=[facts], cluster_operators=[facts]) == []
