@@ -74,7 +74,7 @@ class ClusterCollector:
     def __init__(self, client: Client, *, clock: Clock) -> None:
         self._client = client
         self._clock = clock
-        self._absent: set[str] = set()
+        self._absent: set[GVR] = set()
         self._version: Document | None = None
 
     async def collect(self, wanted: CollectionRequest) -> Collected:
@@ -115,7 +115,7 @@ class _Reading:
     """The state of one collection."""
 
     def __init__(
-        self, client: Client, absent: set[str], wanted: CollectionRequest, clock: Clock
+        self, client: Client, absent: set[GVR], wanted: CollectionRequest, clock: Clock
     ) -> None:
         self._client = client
         self._api = client.raw
@@ -198,7 +198,7 @@ class _Reading:
             found, _ = await read_all(self._api, NODE_USAGE, forms.NodeUsage)
             return {each.metadata.name: each for each in found}
 
-        return await self._read_if_served(NODE_USAGE, "node usage", read) or {}
+        return await self._read_if_served(NODE_USAGE, "node usage", read, absent={}) or {}
 
     async def _read_namespaces(self) -> list[str]:
         found, _ = await read_all(self._api, NAMESPACES, forms.Named)
@@ -208,12 +208,15 @@ class _Reading:
         if self.version is None:
             self.version = await self._read_optional("version", self._client.get_server_version)
         clusters = await self._read_if_served(
-            CLUSTER_VERSIONS, "cluster version", lambda: self._get(CLUSTER_VERSIONS, "", "version")
+            CLUSTER_VERSIONS,
+            "cluster version",
+            lambda: self._get(CLUSTER_VERSIONS, "", "version"),
+            absent=None,
         )
         console = None
         if clusters is not None:
             console = await self._read_if_served(
-                ROUTES, "console", lambda: self._get(ROUTES, *_CONSOLE)
+                ROUTES, "console", lambda: self._get(ROUTES, *_CONSOLE), absent=None
             )
         return cluster.read_info(
             endpoint=self._wanted.endpoint,
@@ -264,8 +267,7 @@ class _Reading:
                         versions[installed] = await self._get(SERVICE_VERSIONS, *installed)
             return subscriptions, versions
 
-        found = await self._read_if_served(SUBSCRIPTIONS, "operators", read)
-        return found if found is not None else ([], {})
+        return await self._read_if_served(SUBSCRIPTIONS, "operators", read, absent=([], {}))
 
     def _join(
         self, found: tuple[list[Document], dict[tuple[str, str], Document]] | None, namespaces: int
@@ -274,12 +276,13 @@ class _Reading:
             return None
         return tuple(operators.read_operators(*found, namespaces=namespaces))
 
-    async def _read_cluster_operators(self) -> tuple[ClusterOperatorFacts, ...]:
+    async def _read_cluster_operators(self) -> tuple[ClusterOperatorFacts, ...] | None:
         async def read() -> tuple[ClusterOperatorFacts, ...]:
             found, _ = await read_all(self._api, CLUSTER_OPERATORS, Document)
             return tuple(cluster_operators.read_cluster_operators(found))
 
-        return await self._read_if_served(CLUSTER_OPERATORS, "cluster operators", read) or ()
+        part = "cluster operators"
+        return await self._read_if_served(CLUSTER_OPERATORS, part, read, absent=())
 
     # --- what may fail
 
@@ -292,15 +295,19 @@ class _Reading:
             return None
 
     async def _read_if_served(
-        self, gvr: GVR, part: str, read: Callable[[], Awaitable[T]]
+        self, gvr: GVR, part: str, read: Callable[[], Awaitable[T]], *, absent: T | None
     ) -> T | None:
-        """Read a part that many clusters do not serve or allow; its absence is not a problem."""
-        if gvr.group in self._absent:
-            return None
+        """Read a part that many clusters do not serve or allow; its absence is not a problem.
+
+        `absent` is the value of a part that is not served; None is that of one that failed.
+        """
+        if gvr in self._absent:
+            return absent
         try:
             return await read()
         except (NotFound, Forbidden):
-            self._absent.add(gvr.group)
+            self._absent.add(gvr)
+            return absent
         except (ApiError, ClientError) as error:
             self._problems[part] = str(error)
         return None

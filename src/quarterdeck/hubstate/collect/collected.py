@@ -12,6 +12,9 @@ from quarterdeck.inventory.nodes import NodeFacts
 from quarterdeck.inventory.operators import OperatorFacts
 from quarterdeck.inventory.resources import Limits, ResourceLists
 
+_INFO_PARTS = frozenset({"version", "cluster version", "console"})
+"""Names in `problems` of the requests that `info` is made of."""
+
 
 class CollectionRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What to read from a cluster."""
@@ -37,3 +40,45 @@ class Collected(msgspec.Struct, frozen=True, kw_only=True):
     operators: tuple[OperatorFacts, ...] | None
     cluster_operators: tuple[ClusterOperatorFacts, ...] | None
     problems: Mapping[str, str]
+
+
+def fill_unread(found: Collected, before: Collected) -> Collected:
+    """Fill parts that could not be read, or were not asked for, with those of the last reading.
+
+    Otherwise a request that fails once would look as if a cluster had no operators or namespaces.
+    """
+    operators, cluster_operators = found.operators, found.cluster_operators
+    return msgspec.structs.replace(
+        found,
+        totals=_fill_totals(found, before),
+        info=_fill_info(found, before),
+        namespaces=before.namespaces if found.namespaces is None else found.namespaces,
+        resources=_fill_lists(found, before),
+        operators=before.operators if operators is None else operators,
+        cluster_operators=(
+            before.cluster_operators if cluster_operators is None else cluster_operators
+        ),
+    )
+
+
+def _fill_totals(found: Collected, before: Collected) -> ClusterTotals:
+    totals = found.totals
+    if found.namespaces is None:
+        totals = msgspec.structs.replace(totals, namespaces=before.totals.namespaces)
+    if "resources" in found.problems:
+        totals = msgspec.structs.replace(totals, deployments=before.totals.deployments)
+    return totals
+
+
+def _fill_info(found: Collected, before: Collected) -> Mapping[str, Any]:
+    if not found.problems.keys() & _INFO_PARTS:
+        return found.info
+    return {**found.info, **before.info, "api_url": found.info.get("api_url", "")}
+
+
+def _fill_lists(found: Collected, before: Collected) -> ResourceLists | None:
+    if found.resources is None or before.resources is None:
+        return found.resources
+    failed = found.problems.keys() & set(ResourceLists.__struct_fields__)
+    lists = {kind: getattr(before.resources, kind) for kind in failed}
+    return msgspec.structs.replace(found.resources, **lists)

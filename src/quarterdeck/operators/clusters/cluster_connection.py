@@ -4,15 +4,13 @@ Failures of the cluster do not make a visit raise: they become conditions, and t
 planned. The last successful reading is kept, with its age.
 """
 
-import msgspec
-
 from quarterdeck.apis.clusterpulse.cluster_connection import ClusterConnection
 from quarterdeck.apis.clusterpulse.metric_source import MetricSource
 from quarterdeck.client.client import Client
 from quarterdeck.client.errors import ClientError
 from quarterdeck.hubstate import cluster_writes
 from quarterdeck.hubstate.collect.cluster import ping
-from quarterdeck.hubstate.collect.collected import CollectionRequest
+from quarterdeck.hubstate.collect.collected import CollectionRequest, fill_unread
 from quarterdeck.hubstate.errors import HubStateError
 from quarterdeck.hubstate.push.leases import find_lease
 from quarterdeck.hubstate.push.readings import read_pushed
@@ -209,8 +207,8 @@ class Clusters:
         took_s = hub.clock.monotonic() - began
         if is_scan:
             seen.scanned_at = began
-        elif collected.operators is None and seen.collected is not None:
-            collected = msgspec.structs.replace(collected, operators=seen.collected.operators)
+        if seen.collected is not None:
+            collected = fill_unread(collected, seen.collected)
         seen.collected = collected
         hub.metrics.observe_collection("cluster", took_s)
         if took_s > _SLOW_S:

@@ -13,6 +13,7 @@ from quarterdeck.hubstate.embedded.state import open_embedded
 from quarterdeck.hubstate.errors import StoreRefused, StoreUnavailable
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import VirtualClock
+from quarterdeck.operators.clusters.simulators.contents import Profile
 
 Make = Callable[[], AbstractAsyncContextManager[Any]]
 
@@ -113,6 +114,69 @@ async def test_what_was_known_stays_known_with_its_age(world: Make) -> None:
             await w.advance(1500)
             assert (await w.state.get_fields("cluster:east:node:node-0"))["status"] == "Ready"
             assert w.condition(await w.get(), "DataFresh").reason == "Stale"
+
+
+def _fail_lists(*names: str, status: int = 500) -> Any:
+    """A fault of some resources only; the request that tests the connection is answered."""
+
+    async def fault(request: http.Request) -> http.Response | None:
+        is_meant = request.path.rpartition("/")[2] in names and "limit=1" not in request.target
+        is_meant = is_meant or any(f"/{each}/" in request.path for each in names)
+        return (
+            http.Response(status, [("Content-Type", "application/json")], b"{}")
+            if is_meant
+            else None
+        )
+
+    return fault
+
+
+async def test_parts_that_cannot_be_read_once_are_not_taken_for_gone(world: Make) -> None:
+    parts = ("info", "operators", "cluster_operators", "namespaces", "metrics")
+    profile = Profile(is_openshift=True, has_olm=True, degraded_operator="dns")
+
+    async def read_parts(w: Any) -> list[Any]:
+        found = [await w.read(f"cluster:east:{part}") for part in parts]
+        return [
+            {name: value for name, value in each.items() if name != "timestamp"}
+            if isinstance(each, dict)
+            else each
+            for each in found
+        ]
+
+    async with world() as w:
+        east = await w.spoke("east", profile)
+        await w.secret("east")
+        await w.connect("east")
+        async with w.operator():
+            found = await w.health("degraded")
+            before = await read_parts(w)
+            assert all(before)
+            names = ("clusterversions", "clusteroperators", "subscriptions")
+            east.fault = _fail_lists(*names, "namespaces", "deployments")
+            for _ in range(12):  # more than OPERATOR_SCAN_INTERVAL
+                await w.advance(30)
+            assert len(east.requests) > 100
+            assert await read_parts(w) == before
+            now = await w.get()
+            assert (now.status.health, now.status.namespaces) == (
+                "degraded",
+                found.status.namespaces,
+            )
+            assert w.condition(now, "OperatorsHealthy").reason == "OperatorsDegraded"
+
+
+async def test_a_kind_that_is_forbidden_hides_no_other_kind_of_its_group(world: Make) -> None:
+    async with world() as w:
+        east = await w.spoke("east", Profile(is_openshift=True, degraded_operator="dns"))
+        east.fault = _fail_lists("clusterversions", status=403)
+        await w.secret("east")
+        await w.connect("east")
+        async with w.operator():
+            await w.health("degraded")
+            await w.advance(60)  # less than OPERATOR_SCAN_INTERVAL
+            assert (await w.get()).status.health == "degraded"
+            assert await w.read("cluster:east:cluster_operators")
 
 
 class RedisClock(VirtualClock):
