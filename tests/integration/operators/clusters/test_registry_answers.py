@@ -162,6 +162,32 @@ async def test_redirects_are_followed_a_few_times_without_the_password() -> None
             assert "redirects" in str(found.facts.error)
 
 
+@pytest.mark.parametrize("moved", ["/v2/", "/token"])
+async def test_a_redirect_on_the_way_to_a_token_server_gets_no_password(moved: str) -> None:
+    seen: list[str] = []
+
+    def challenge(request: http.Request) -> http.Response:
+        realm = f"http://{request.headers.get('Host')}/token"
+        return http.Response(401, [("WWW-Authenticate", f'Bearer realm="{realm}"')])
+
+    async def other(request: http.Request) -> http.Response:
+        seen.append(request.headers.get("Authorization") or "")
+        return challenge(request) if request.path == "/v2/" else http.Response(200, [], b"{}")
+
+    async with serving(other) as target:
+
+        async def handle(request: http.Request) -> http.Response:
+            if request.path == moved:
+                return http.Response(302, [("Location", f"{target}{moved}")])
+            return challenge(request)
+
+        async with serving(handle) as url:
+            address = RegistryAddress(url=url, username="hub", password=Secret("secret"))
+            found = await DockerRegistry().check(address, RegistryCheck())
+    assert (found.facts.available, found.authenticated) == (True, False)
+    assert set(seen) == {""}
+
+
 @pytest.mark.parametrize(
     ("status", "text"), [(404, "unexpected status code: 404"), (503, "status code: 503")]
 )

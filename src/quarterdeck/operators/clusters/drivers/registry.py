@@ -39,6 +39,8 @@ class _Answer(msgspec.Struct, frozen=True):
     headers: Mapping[str, str]
     body: bytes
     took_ms: int
+    is_moved: bool = False
+    """Whether a redirect led to another host."""
 
 
 class DockerRegistry:
@@ -129,6 +131,8 @@ class _Check:
         challenge = parse_challenge(answer.headers.get("www-authenticate", ""))
         if answer.status != 401 or challenge is None or challenge.scheme != "bearer":
             return answer, challenge
+        if answer.is_moved:  # it would name where the password is sent to
+            return answer, None
         self._features["token_auth"] = True
         if not await self._log_in(challenge, challenge.scope):
             return answer, challenge
@@ -191,10 +195,11 @@ class _Check:
     async def _get(self, target: str, *, is_login: bool = False) -> _Answer:
         """Send a request and follow redirects; `took_ms` ends with the first response head."""
         url = target if "://" in target else urljoin(f"{self._address.url}/", target.lstrip("/"))
-        began, took_ms = time.monotonic(), 0
+        origin, began, took_ms = _get_origin(url), time.monotonic(), 0
         for number in range(_MAX_REDIRECTS + 1):
+            is_moved = _get_origin(url) != origin
             response = await self._client.request(
-                "GET", url, headers=self._build_headers(url, is_login=is_login)
+                "GET", url, headers=self._build_headers(url, is_login=is_login and not is_moved)
             )
             async with response:
                 if number == 0:
@@ -202,9 +207,8 @@ class _Check:
                 headers = {name.lower(): value for name, value in response.headers.items()}
                 location = headers.get("location", "")
                 if response.status not in (301, 302, 303, 307, 308) or not location:
-                    return _Answer(
-                        response.status, headers, await response.read(_MAX_BODY), took_ms
-                    )
+                    body = await response.read(_MAX_BODY)
+                    return _Answer(response.status, headers, body, took_ms, is_moved)
             url = urljoin(url, location)
         raise ValueError(f"more than {_MAX_REDIRECTS} redirects, the last to {url}")
 
