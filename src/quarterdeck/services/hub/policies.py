@@ -50,6 +50,10 @@ class Policies:
         self._viewers: dict[Principal, tuple[float, Viewer]] = {}
         self._set: PolicySet | None = None
         self._stale = asyncio.Event()
+        self._begun = 0
+        """How many reads have begun."""
+        self._in_force = 0
+        """The number of the read whose policies are in force."""
 
     async def run(self) -> None:
         """Read policies again after changes and periodically; cancel it to stop."""
@@ -62,10 +66,17 @@ class Policies:
     async def refresh(self) -> None:
         """Read every policy now.
 
+        The result is dropped if a read that began later was faster, because it may be older.
+
         Raises:
             HubStateError: if the store does not answer; the last known policies hold.
         """
+        self._begun += 1
+        number = self._begun
         found, unreadable = await read_policies(self._state)
+        if number < self._in_force:
+            return
+        self._in_force = number
         fresh = PolicySet(found)
         for key in (*unreadable, *fresh.broken):
             _log.warning("access policy cannot be read and is ignored", policy=key)

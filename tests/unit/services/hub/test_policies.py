@@ -1,14 +1,17 @@
-"""Policies while the store is away."""
+"""Policies while the store is away or slow."""
 
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
+import msgspec
 import pytest
 
+from quarterdeck.apis.clusterpulse.monitor_access_policy import MonitorAccessPolicySpec
 from quarterdeck.hubstate.errors import StoreUnavailable
 from quarterdeck.hubstate.ports import StateStore
+from quarterdeck.inventory.policy import compile_policy
 from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.services.hub.policies import Policies
@@ -40,6 +43,42 @@ async def test_reason_why_the_store_refuses_is_logged_once(
     assert store.asked > 2
     [line] = [each for each in caplog.records if "cannot follow" in each.getMessage()]
     assert "invalid username-password pair" in str(line.__dict__)
+
+
+class Slow:
+    """A store whose first answer takes until `go_on` is set, and is old by then."""
+
+    def __init__(self) -> None:
+        self.keys = frozenset({"policy:hub:revoked"})
+        self.asked, self.go_on = asyncio.Event(), asyncio.Event()
+
+    async def get_members(self, _: str) -> frozenset[str]:
+        found, is_first = self.keys, not self.asked.is_set()
+        self.asked.set()
+        if is_first:
+            await self.go_on.wait()
+        return found
+
+    async def get_fields(self, _: str) -> dict[str, str]:
+        spec = msgspec.convert(
+            {"identity": {"subjects": {"users": ["ann"]}}, "access": {"effect": "Allow"}},
+            MonitorAccessPolicySpec,
+        )
+        policy = compile_policy(spec, name="revoked", namespace="hub", compiled_at="", hash_="")
+        return {"data": msgspec.json.encode(policy).decode()}
+
+
+async def test_a_slow_read_does_not_bring_a_revoked_policy_back() -> None:
+    store = Slow()
+    policies = Policies(cast("StateStore", store), clock=VirtualClock())
+    async with Supervisor("test") as tasks:
+        slow = tasks.spawn(policies.refresh(), name="slow")
+        await store.asked.wait()
+        store.keys = frozenset()
+        await policies.refresh()
+        store.go_on.set()
+        await slow
+    assert policies.count == 0
 
 
 class Broken(Away):
