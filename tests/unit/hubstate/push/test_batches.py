@@ -2,6 +2,7 @@
 
 import math
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -88,7 +89,7 @@ HUGE = b"1" + b"0" * 400
         pytest.param({"values_json": b'{"size":{"a":1}}'}, id="an object as a value"),
     ],
 )
-def test_values_that_viewers_could_not_read_are_refused(batch: dict[str, bytes]) -> None:
+def test_values_that_viewers_could_not_read_are_refused(batch: dict[str, Any]) -> None:
     rows = [CustomCollectedResource(id="a/x", values_json=batch.pop("values_json", b""))]
     with pytest.raises(InvalidBatch):
         read_source(CustomResourceBatch(source_id="d/s", resources=tuple(rows), **batch), AT)
