@@ -55,7 +55,7 @@ async def top(
     read = [each for each in found if not each.problem]
     rows = [_build_row(each) for each in read]
     if len(read) > 1:
-        rows.append(_build_row(_sum(read)))
+        rows.append(build_total(read))
     if rows:
         print(format_columns([_HEAD, *rows]))
     for each in found:
@@ -66,19 +66,27 @@ async def top(
 COMMAND = Command(top)
 
 
-def _build_row(each: "Usage") -> tuple[str, ...]:
+def build_total(found: "Sequence[Usage]") -> tuple[str, ...]:
+    """The row of totals: what is used is a share of the clusters that serve metrics.k8s.io."""
+    measured = [each for each in found if each.cpu_used is not None]
+    return _build_row(_sum(found), _sum(measured) if measured else None)
+
+
+def _build_row(each: "Usage", measured: "Usage | None" = None) -> tuple[str, ...]:
+    """One row; `measured` has the capacity of which a part is used, if that is another one."""
+    capacity = measured or each
     return (
         each.name,
         str(each.nodes),
         str(each.pods),
         f"{each.cpu:.1f}",
         _share(each.cpu_requested, each.cpu),
-        "-" if each.cpu_used is None else _share(each.cpu_used, each.cpu),
+        "-" if each.cpu_used is None else _share(each.cpu_used, capacity.cpu),
         f"{each.memory / _GIB:.1f}Gi",
         _share(each.memory_requested / _GIB, each.memory / _GIB, "Gi"),
         "-"
         if each.memory_used is None
-        else _share(each.memory_used / _GIB, each.memory / _GIB, "Gi"),
+        else _share(each.memory_used / _GIB, capacity.memory / _GIB, "Gi"),
     )
 
 
