@@ -12,7 +12,7 @@ from quarterdeck.agents.collector.sources import Scheduled, SourceSchedule
 from quarterdeck.client.client import Client
 from quarterdeck.client.errors import ClientError
 from quarterdeck.hubstate.collect.cluster import ClusterCollector
-from quarterdeck.hubstate.collect.collected import CollectionRequest
+from quarterdeck.hubstate.collect.collected import Collected, CollectionRequest, fill_unread
 from quarterdeck.hubstate.collect.source import SourceCollector
 from quarterdeck.hubstate.push.batches import build_cluster_batch, build_source_batch
 from quarterdeck.inventory.push.messages import CustomResourceBatch, MetricsBatch
@@ -33,6 +33,8 @@ class CycleReader:
         self._settings = settings
         self._clock = clock
         self._cluster = ClusterCollector(client, clock=clock)
+        self._last: Collected | None = None
+        """The last reading of the cluster, for numbers and facts that the next one cannot read."""
         self._cluster_due = clock.monotonic()
         self._scan_due = clock.monotonic()
         self.agent_id = secrets.token_hex(8)
@@ -83,7 +85,18 @@ class CycleReader:
             self._scan_due = now + self._settings.scan_interval_s
         if collected.problems:
             _log.debug("parts of the cluster could not be read", detail=str(collected.problems))
-        return build_cluster_batch(collected)
+        return build_cluster_batch(self._fill(collected))
+
+    def _fill(self, collected: Collected) -> Collected:
+        """Fill totals, facts and short lists that could not be read.
+
+        Other lists are left out of the batch, so that the hub keeps those that it has.
+        """
+        filled = fill_unread(collected, self._last) if self._last is not None else collected
+        self._last = msgspec.structs.replace(filled, nodes=())  # thousands, and never filled in
+        return msgspec.structs.replace(
+            collected, totals=filled.totals, info=filled.info, resources=filled.resources
+        )
 
     async def _read_source(self, each: Scheduled) -> CustomResourceBatch:
         limit_s = float(each.source.spec.collection.timeout_seconds)
