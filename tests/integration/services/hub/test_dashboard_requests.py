@@ -278,6 +278,9 @@ async def test_a_page_of_another_site_may_open_the_dashboard_and_ask_nothing() -
         ("GET", "/api/v1/pods?watch", "watches go through /watch"),
         ("GET", "/api/v1/pods?limit=1&watch=", "watches go through /watch"),
         ("GET", "/api/v1/watch/pods", "watches go through /watch"),
+        ("GET", "/api/v1/./secrets", "paths with //, /./ or /../"),
+        ("GET", "/api/v1/pods/%2E%2e/secrets", "paths with //, /./ or /../"),
+        ("GET", "//api/v1/secrets", "paths with //, /./ or /../"),
     ],
 )
 async def test_what_is_no_reading_or_writing_of_objects_is_not_passed_on(

@@ -18,6 +18,8 @@ ROOTS = ("/api", "/apis", "/openapi", "/version")
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
 _REFUSED = frozenset({"exec", "attach", "portforward", "proxy"})
 """Subresources that give access to pods, nodes and services; the page does not need them."""
+_UNCLEAN = frozenset({"", ".", ".."})
+"""Segments that a proxy on the way may resolve: what it reads then is not what was checked."""
 _PASSED = ("accept", "content-type")
 _KEPT = frozenset({"content-type", "warning", "retry-after", "etag", "last-modified"})
 JSON = ("Content-Type", "application/json")
@@ -105,6 +107,9 @@ def _find_refusal(request: Request, target: str, path: ResourcePath | None) -> s
     root = "/" + target.partition("?")[0].lstrip("/").partition("/")[0]
     if root not in ROOTS:
         return f"the dashboard passes on requests below {', '.join(ROOTS)} only, not {root}"
+    segments = request.path.removeprefix(PREFIX).removesuffix("/").split("/")[1:]
+    if not _UNCLEAN.isdisjoint(segments):
+        return "the dashboard does not pass on paths with //, /./ or /../"
     if request.method not in _METHODS:
         return f"method {request.method} is not passed on"
     if path is not None and path.subresource.partition("/")[0] in _REFUSED:
