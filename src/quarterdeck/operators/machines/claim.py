@@ -185,12 +185,11 @@ class Claims:
             text = f"HypervisorMachineTemplate {key} not found"
             report_condition(ctx, TEMPLATE_RESOLVED, FALSE, Reason.TEMPLATE_NOT_FOUND, text)
             raise _hold(ctx, Reason.TEMPLATE_NOT_FOUND, text)
-        if step is Step.PLACE:
-            if not template.status.template_available:
-                text = f"HypervisorMachineTemplate {key} is not available"
-                set_condition(ctx, TEMPLATE_RESOLVED, FALSE, Reason.TEMPLATE_INVALID, text)
-                raise _hold(ctx, Reason.TEMPLATE_INVALID, text)
-            set_condition(ctx, TEMPLATE_RESOLVED, TRUE, Reason.RESOLVED, f"template {key}")
+        if step is Step.PLACE and not template.status.template_available:
+            text = f"HypervisorMachineTemplate {key} is not available"
+            set_condition(ctx, TEMPLATE_RESOLVED, FALSE, Reason.TEMPLATE_INVALID, text)
+            raise _hold(ctx, Reason.TEMPLATE_INVALID, text)
+        set_condition(ctx, TEMPLATE_RESOLVED, TRUE, Reason.RESOLVED, f"template {key}")
         return template
 
     def _count_ready(self, machine: Machine) -> None:

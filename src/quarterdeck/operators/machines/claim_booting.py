@@ -104,7 +104,8 @@ def become_ready(machine: Machine, vm: VMInfo | None) -> Result:
     ctx, ref = machine.ctx, machine.ref
     now = rfc3339.format_time(ctx.now())
     machine.enter("Ready")
-    ctx.status.set(task_ref=None, ready_since=ctx.status.current.ready_since or now)
+    since = ctx.status.current.ready_since or now
+    ctx.status.set(task_ref=None, attempts=0, ready_since=since)
     text = f"VM {ref.vm_id} on node {ref.node}"
     if vm is None:
         set_condition(ctx, POWERED_ON, FALSE, Reason.STOPPED, "spec.powerState is Off")

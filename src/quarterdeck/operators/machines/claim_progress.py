@@ -14,6 +14,8 @@ _REASONS = {
     Step.START: Reason.STARTING,
 }
 """The reason in the condition Provisioning, by the step that is due."""
+_SETBACKS = (Reason.CALL_FAILED, Reason.CLUSTER_NOT_READY, Reason.TEMPLATE_NOT_FOUND)
+"""Reasons in the condition Ready that are over when a step succeeds."""
 
 
 def report_step(machine: Machine) -> None:
@@ -24,5 +26,5 @@ def report_step(machine: Machine) -> None:
         set_provisioning(ctx, TRUE, _REASONS[Step(status.step)], text)
     elif status.phase == "Bootstrapping":
         ready = find(status.conditions, READY)
-        if ready is not None and ready.reason == Reason.CALL_FAILED:
+        if ready is not None and ready.reason in _SETBACKS:
             set_condition(ctx, READY, FALSE, Reason.BOOTING, "the VM boots")

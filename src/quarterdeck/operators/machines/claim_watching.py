@@ -78,12 +78,16 @@ async def _watch_at_rest(machine: Machine, vm: VMInfo) -> Result:
         moved.discard(vm.id)
         vm = await machine.find_vm() or vm  # some lists do not show addresses
     observe(machine, vm)
+    machine.ctx.status.set(attempts=0)
+    place = f"VM {vm.id} on node {machine.ref.node}"
+    # it may have been False while the template or the cluster was missing
+    report_condition(machine.ctx, READY, TRUE, Reason.MACHINE_READY, place)
     if vm.power is Power.RUNNING:
         text = f"VM {vm.id} runs on node {vm.node}"
         set_condition(machine.ctx, POWERED_ON, TRUE, Reason.STARTED, text)
     else:
         set_condition(machine.ctx, POWERED_ON, FALSE, Reason.STOPPED, "spec.powerState is Off")
-    result = _check_heartbeat(machine, f"VM {vm.id} on node {vm.node}")
+    result = _check_heartbeat(machine, place)
     return RequeueAfter(POWER_CHECK_S) if _awaits_address(machine, vm) else result
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 from tests.integration.operators.machines.world import (
+    HypervisorMachineTemplate,
     MachineClaim,
     World,
     condition,
@@ -11,6 +12,8 @@ from tests.integration.operators.machines.world import (
 from quarterdeck.meta.identity import GVR
 from quarterdeck.operators.machines.drivers.simulator import FailureRule, FaultKind
 from quarterdeck.operators.machines.errors import Code
+from quarterdeck.operators.machines.machine import Power
+from quarterdeck.operators.machines.plan.claim import MOST_ATTEMPTS
 
 pytestmark = pytest.mark.slow  # on a busy machine: virtual time needs many turns of the loop
 
@@ -116,3 +119,35 @@ async def test_failed_removal_is_reported_and_tried_again() -> None:
         await world.gone(MachineClaim, "m1", within_s=300.0)
         assert world.ours() == []
         assert "CleanupFailed" in await world.events()
+
+
+async def test_machine_is_ready_again_when_its_template_is_back() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        await world.claim()
+        await world.phase("Ready")
+        await world.delete(HypervisorMachineTemplate, "small")
+        await world.patch(HypervisorMachineTemplate, "small", {"metadata": {"finalizers": None}})
+        await world.gone(HypervisorMachineTemplate, "small")
+        await world.patch(MachineClaim, "m1", {"metadata": {"annotations": {"look": "now"}}})
+        await world.until(lambda: _has_reason(world, "Ready", "TemplateNotFound"))
+        await world.create_template("small")
+        await world.until(lambda: _has_reason(world, "Ready", "MachineReady"), within_s=120.0)
+        claim = await world.get(MachineClaim, "m1")
+        assert condition(claim).status == "True"
+        assert condition(claim, "TemplateResolved").status == "True"
+
+
+async def test_failures_of_a_machine_that_recovered_do_not_add_up() -> None:
+    async with open_world() as world, world.operator():
+        await world.set_up()
+        await world.claim()
+        await world.phase("Ready")
+        for _ in range(MOST_ATTEMPTS):
+            world.lab.faults.add(FailureRule(op="power", code=Code.FAILED))
+            for state, latest in (("Off", Power.STOPPED), ("On", Power.RUNNING)):
+                await world.patch(MachineClaim, "m1", {"spec": {"powerState": state}})
+                await world.until(lambda at=latest: world.vms["m1"].power is at)
+                await world.advance(60)
+        claim = await world.get(MachineClaim, "m1")
+        assert (claim.status.phase, claim.status.attempts) == ("Ready", 0)
