@@ -85,6 +85,8 @@ _OTHERS: list[tuple[http.Request, int, str, list[tuple[str, str]]]] = [
     (deliver(build_job(labels=("windows",))), 202, "labels", [("queued", "unmatched")]),
     (deliver(b"{}", signature="sha256=" + "0" * 64), 401, "signature",
      [("workflow_job", "refused")]),
+    (deliver(b"{}", signature="none", event="of-a-stranger"), 401, "signature",
+     [("unknown", "refused")]),
     (deliver(b"{}", signature="none", event=""), 401, "signature", [("unknown", "refused")]),
     (deliver(b'{"action": "queued"}'), 400, "`workflow_job`", [("workflow_job", "invalid")]),
     (http.Request.of("GET", "/healthz"), 200, "ok", []),
