@@ -5,10 +5,11 @@ import asyncio
 import pytest
 from fake_pve import Fault
 from fake_pve.state import Storage
-from tests.contract.hypervisor.proxmox_rig import ProxmoxRig, open_rig
+from tests.contract.hypervisor.proxmox_rig import ProxmoxRig, open_rig, settings_of
 from tests.contract.hypervisor.rig import make, owner_of, spec_of, wait
 
 from quarterdeck.operators.machines import ownership
+from quarterdeck.operators.machines.drivers.proxmox import open_provider
 from quarterdeck.operators.machines.errors import (
     Code,
     ConfigurationError,
@@ -408,3 +409,45 @@ async def test_a_migrated_vm_is_found_on_its_new_node() -> None:
         assert (await rig.hypervisor.get_vm(vmid)).node == "pve2"
         await wait(rig, await rig.hypervisor.power(vmid, PowerAction.ON, owner=owner_of()))
         assert rig.fake.state.vms[vmid].status == "running"
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        pytest.param(500, "unable to parse config file", id="broken"),
+        pytest.param(500, "can't lock file '/var/lock/x' - got timeout", id="locked"),
+        pytest.param(400, "Parameter verification failed.", id="refused"),
+    ],
+)
+async def test_vm_whose_configuration_cannot_be_read_keeps_no_other_from_the_list(
+    status: int, reason: str
+) -> None:
+    async with open_rig() as rig:
+        broken, sound = await make(rig, 1), await make(rig, 2)
+        rig.fake.faults.append(Fault(f"GET .*/qemu/{broken}/config", status, reason, times=9))
+        fresh = await open_provider(settings_of(rig.fake))
+        try:
+            listed = {vm.id: vm for vm in await fresh.list_vms()}
+            assert ownership.is_owned(listed[sound], owner_of(2))
+            assert listed[broken].description == ""
+            with pytest.raises(HypervisorError) as caught:
+                await fresh.get_vm(broken)
+            assert caught.value.code is not Code.NOT_FOUND, "it is not taken for deleted"
+            rig.fake.faults.clear()
+            listed = {vm.id: vm for vm in await fresh.list_vms()}
+            assert ownership.is_owned(listed[broken], owner_of(1))
+        finally:
+            await fresh.aclose()
+
+
+async def test_list_fails_if_the_credentials_are_refused_meanwhile() -> None:
+    async with open_rig() as rig:
+        vmid = await make(rig)
+        rig.fake.faults.append(Fault(f"GET .*/qemu/{vmid}/config", 401, "no ticket", times=9))
+        fresh = await open_provider(settings_of(rig.fake))
+        try:
+            with pytest.raises(HypervisorError) as caught:
+                await fresh.list_vms()
+            assert caught.value.code is Code.UNAUTHORIZED
+        finally:
+            await fresh.aclose()

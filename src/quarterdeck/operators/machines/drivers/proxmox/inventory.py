@@ -29,6 +29,8 @@ ONLINE = "online"
 SILENT = "unknown"
 """The status of a VM whose node does not answer."""
 _READERS = 8
+_FAILURES_OF_ALL = (Code.UNAUTHORIZED, Code.TLS, Code.TIMEOUT, Code.RATE_LIMITED)
+"""Failures of the server, not of the one VM whose configuration is read."""
 _NOT_MACHINES = ("lo", "docker", "veth", "br-", "cni", "flannel")
 _NOT_ADDRESSES = ("127.", "::1", "fe80:", "169.254.")
 _PAUSED = {"paused": Power.PAUSED, "suspended": Power.SUSPENDED, "prelaunch": Power.PAUSED}
@@ -105,7 +107,8 @@ class Inventory:
     async def _read_configs(self, rows: Sequence[Resource]) -> None:
         """Read the configurations of VMs that are new or have changed, a few at a time.
 
-        Those of a node that does not answer are read when it does: each would wait for it.
+        Those of a node that does not answer are read when it does: each would wait for it. One that
+        cannot be read keeps no other VM from the list.
         """
         wanted = {row.vmid: _Seen(row.node, row.name, row.tags, row.lock) for row in rows}
         for vmid, (seen, _) in list(self._configs.items()):
@@ -118,9 +121,9 @@ class Inventory:
                 try:
                     config = await self.read_config(Location(vmid, seen.node))
                 except HypervisorError as error:
-                    if error.code not in (Code.NOT_FOUND, Code.UNAVAILABLE, Code.FORBIDDEN):
+                    if error.code in _FAILURES_OF_ALL:
                         raise
-                    return  # gone meanwhile, on a node that is down, or not ours to see
+                    return  # gone meanwhile, on a node that is down, not ours to see, or broken
                 self._configs[vmid] = (seen, config)
 
         known = {*self._configs, *(row.vmid for row in rows if row.status == SILENT)}
