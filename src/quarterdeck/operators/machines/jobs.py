@@ -9,14 +9,21 @@ from quarterdeck.operators.machines.plan.claim import is_busy
 from quarterdeck.operators.machines.records import ConfigRecord
 from quarterdeck.runtime import Context
 
+_ENDED = "JobCompleted"
+"""The phase that an agent reports when its runner, which runs one job only, has ended."""
+
 
 async def find_job(claim: MachineClaim, ctx: Context[Any]) -> str:
-    """The id of the job that a claim's machine works on; empty if none."""
+    """The id of the job that a claim's machine works on; empty if none.
+
+    A job that the agent reports as ended counts as ended, whatever the record of the pool says:
+    the delivery of its end may be lost, and is not repeated.
+    """
     if is_busy(claim, ctx.now()):
         assert claim.status.job is not None  # `is_busy` checked it
         return claim.status.job.id or build_runner_name(claim)
     pool = claim.spec.runner_pool_ref
-    if pool is None:
+    if pool is None or claim.status.bootstrap_info.partition(": ")[0] == _ENDED:
         return ""
     record = await ctx.find(ConfigRecord, build_record_name(pool.name), claim.metadata.namespace)
     if record is None:

@@ -39,7 +39,7 @@ from quarterdeck.operators.machines.plan.pool import (
     find_minimum,
     plan_pool,
 )
-from quarterdeck.operators.machines.pool_deletion import protect_record
+from quarterdeck.operators.machines.pool_deletion import kill_overdue_jobs, protect_record
 from quarterdeck.operators.machines.records import ConfigRecord, SecretHead
 from quarterdeck.operators.machines.report import (
     report_condition,
@@ -85,16 +85,20 @@ class Pools:
         runners = [observe(claim, busy, ctx.now()) for claim in claims]
         self._note_activity(pool, jobs, ctx)
         desired, change_s = self._build_demand(pool, jobs, ctx)
-        plan = plan_pool(runners, desired)
+        plan, overdue_s = plan_pool(runners, desired), None
         if pool.spec.paused or not self._features.flags.runner_scaling:
             plan = Plan(plan.desired)
+        else:  # the plan removes runners; those that are being deleted wait for their job
+            going = [claim for claim in claims if claim.is_deleting]
+            overdue_s = await kill_overdue_jobs(pool, going, busy, ctx)
         is_cordoned = await self._carry_out(plan, pool, claims, ctx)
         self._report(pool, plan, runners, jobs, ctx)
         _report_polling(pool, record, ctx)
         if held := find_held(claims):
             _report_held(held[0], ctx)
         lapse_s = _compute_lapse_s(jobs, ctx.now())
-        times = [each for each in (plan.check_s, change_s, lapse_s) if each is not None]
+        due = (plan.check_s, change_s, lapse_s, overdue_s)
+        times = [each for each in due if each is not None]
         if is_cordoned:
             times.append(_SOON_S)
         return RequeueAfter(max(_SOON_S, min(times))) if times else None

@@ -36,7 +36,7 @@ async def delete_runners(pool: RunnerPool, ctx: Context[RunnerPool]) -> None:
     record = await ctx.find(ConfigRecord, build_record_name(pool.metadata.name))
     busy = find_busy_runners(read_jobs(record.data if record is not None else {}))
     claims = await ctx.list_owned(MachineClaim)
-    await _kill_overdue_jobs(pool, claims, busy, ctx)
+    await kill_overdue_jobs(pool, claims, busy, ctx)
     for claim in claims:
         if not claim.is_deleting:
             await ctx.delete(claim, propagation="Background")
@@ -57,19 +57,27 @@ async def protect_record(record: ConfigRecord | None, ctx: Context[RunnerPool]) 
     await ctx.update(with_metadata(record, finalizers=finalizers))
 
 
-async def _kill_overdue_jobs(
+async def kill_overdue_jobs(
     pool: RunnerPool,
     claims: Sequence[MachineClaim],
     busy: Mapping[str, Job],
     ctx: Context[RunnerPool],
-) -> None:
-    """Allow the removal of runners whose job takes longer than `spec.lifecycle.jobTimeout`."""
+) -> float | None:
+    """Allow the removal of runners whose job takes longer than `spec.lifecycle.jobTimeout`.
+
+    Returns the seconds until the next job takes longer; None if there is none.
+    """
     limit_s = parse_seconds((pool.spec.lifecycle or PoolLifecycle()).job_timeout)
+    left: list[float] = []
     for claim in claims:
         job, annotations = busy.get(build_runner_name(claim)), claim.metadata.annotations
         if job is None or limit_s <= 0 or KILL_JOB in annotations:
             continue
-        if (compute_seconds_since(job.since, ctx.now()) or 0.0) >= limit_s:
+        took_s = compute_seconds_since(job.since, ctx.now()) or 0.0
+        if took_s < limit_s:
+            left.append(limit_s - took_s)
+        else:
             await ctx.update(with_metadata(claim, annotations={**annotations, KILL_JOB: "true"}))
             text = f"removed runner {claim.metadata.name}: JobTimeout"
             ctx.event(Reason.JOB_TIMEOUT, text, warning=True)
+    return min(left, default=None)

@@ -153,6 +153,36 @@ async def test_job_timeout_ends_even_a_busy_runner() -> None:
         await world.until(lambda: claim.metadata.name not in world.ours(), within_s=600.0)
 
 
+async def test_job_timeout_ends_the_job_of_a_runner_that_somebody_deleted() -> None:
+    async with open_world() as world, world.operator():
+        await make(world, minReplicas=0, lifecycle={"jobTimeout": "5m"})
+        await deliver(world, "queued", 1)
+        (claim,) = await runners(world, 1)
+        await deliver(world, "in_progress", 1, runner=build_runner_name(claim))
+        await world.until(lambda: has_busy(world, 1))
+        await world.delete(MachineClaim, claim.metadata.name)
+        await world.advance(120)
+        assert world.ours() == [claim.metadata.name]
+        await world.until(lambda: claim.metadata.name not in world.ours(), within_s=600.0)
+        assert "JobTimeout" in await world.events()
+
+
+async def test_runner_whose_agent_reports_the_end_of_its_job_waits_for_no_delivery() -> None:
+    async with open_world() as world, world.operator():
+        await make(world, minReplicas=0)
+        await deliver(world, "queued", 1)
+        (claim,) = await runners(world, 1)
+        name = claim.metadata.name
+        await deliver(world, "in_progress", 1, runner=build_runner_name(claim))
+        await world.until(lambda: has_busy(world, 1))
+        statuses = world.client.resource(MachineClaim.KIND.gvr).subresource("status")
+        report = {"bootstrapInfo": "JobCompleted", "job": {"busy": False}}
+        await statuses.patch(name, {"status": report}, namespace="default")
+        vm = world.lab.vms[world.vms[name].id]
+        world.lab.set_power(vm, vm.power.STOPPED, 0.0)  # the delivery of its end was lost
+        await world.until(lambda: name not in world.ours(), within_s=300.0)
+
+
 async def test_runner_that_powers_itself_off_vanishes_and_is_replaced() -> None:
     async with open_world() as world, world.operator():
         await make(world)
