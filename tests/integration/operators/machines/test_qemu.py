@@ -119,6 +119,14 @@ def _truncate(record: Path) -> None:
     record.write_bytes(record.read_bytes()[:40])
 
 
+def _flip_a_byte(record: Path) -> None:
+    record.write_bytes(record.read_bytes().replace(b'"uuid":"', b'"uuid":"\xff'))
+
+
+def _nest_deeply(record: Path) -> None:
+    record.write_bytes(b'{"more":' + b"[" * 100_000)
+
+
 def _replace_by_a_folder(record: Path) -> None:
     record.unlink()
     record.mkdir()
@@ -128,6 +136,8 @@ def _replace_by_a_folder(record: Path) -> None:
     ("damage", "reason"),
     [
         pytest.param(_truncate, "Input data was truncated", id="cut short"),
+        pytest.param(_flip_a_byte, "'utf-8' codec can't decode byte 0xff", id="not text"),
+        pytest.param(_nest_deeply, "maximum recursion depth exceeded", id="nested deeply"),
         pytest.param(Path.unlink, "No such file or directory", id="missing"),
         pytest.param(_replace_by_a_folder, "Is a directory", id="not a file"),
     ],

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from quarterdeck.kit import json
 from quarterdeck.kit.clock import Clock, SystemClock
 from quarterdeck.operators.machines.errors import Code, HypervisorError, make_error
 
@@ -154,7 +155,7 @@ class Folder:
         at = self.at(vmid)
         try:
             return msgspec.json.decode(at.record.read_bytes(), type=VmRecord)
-        except (OSError, msgspec.MsgspecError) as error:
+        except (OSError, *json.UNREADABLE) as error:
             if isinstance(error, FileNotFoundError | NotADirectoryError) and not at.path.is_dir():
                 raise make_error(Code.NOT_FOUND, f"VM {vmid} not found") from None
             cause = error.strerror if isinstance(error, OSError) else error
@@ -230,7 +231,7 @@ class Folder:
         try:
             data = (self.templates / f"{number}.json").read_bytes()
             return msgspec.json.decode(data, type=Source)
-        except (OSError, msgspec.DecodeError):
+        except (OSError, *json.UNREADABLE):
             text = f"template {number} has not been checked on this host"
             raise make_error(Code.TEMPLATE_NOT_FOUND, text, operation="clone_vm") from None
 

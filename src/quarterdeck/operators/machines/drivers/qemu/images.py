@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from quarterdeck.kit import json
 from quarterdeck.operators.machines.drivers.qemu import programs
 from quarterdeck.operators.machines.drivers.qemu.folder import (
     Boot,
@@ -176,7 +177,7 @@ class Images:
 def _read_boot(path: Path) -> Boot:
     try:
         return msgspec.json.decode(path.read_bytes(), type=Boot)
-    except msgspec.DecodeError as error:
+    except json.UNREADABLE as error:
         text = f"{path} cannot be decoded: {error}; import the image again"
         raise make_error(Code.NOT_A_TEMPLATE, text, operation="validate_template") from error
 
