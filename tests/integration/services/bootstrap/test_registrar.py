@@ -140,3 +140,21 @@ async def test_answers_of_github_that_are_no_token_are_told() -> None:
         urls = {"repository": "http://nobody.svc/{owner}/{repo}"}
         problem = await world.refuse(pat=_select("pat"), registrationUrls=urls)
         assert problem.startswith("http://nobody.svc/acme/web ")
+
+
+@pytest.mark.parametrize(
+    ("token", "path"),
+    [
+        pytest.param("two\nlines", "token", id="credential of two lines"),
+        pytest.param("mine\u2026", "token", id="credential with another script"),
+        pytest.param("mine", "to ken", id="address with a space"),
+    ],
+)
+async def test_values_that_no_request_can_carry_are_told(token: str, path: str) -> None:
+    async with open_world() as world:
+        await world.add_secret("pat", key=token)
+        urls = {"repository": f"http://github.svc/{{owner}}/{path}"}
+        problem = await world.refuse(pat=_select("pat"), registrationUrls=urls)
+        assert problem.startswith("no request can be made to http://github.svc/acme/")
+        assert token not in problem
+        assert world.github.asked == []
