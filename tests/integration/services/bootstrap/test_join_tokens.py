@@ -12,6 +12,8 @@ from cryptography import x509
 from quarterdeck.apis.core.config import Secret
 from quarterdeck.apis.hypervisor.claim import MachineClaim
 from quarterdeck.kit import http
+from quarterdeck.meta.objects import ObjectMeta
+from quarterdeck.services.bootstrap.drivers.tokens import SECRET_TYPE, SecretTokens
 from quarterdeck.services.bootstrap.limiter import Limits
 
 JOIN = "/v1/attest/join-token"
@@ -269,3 +271,24 @@ async def test_unknown_and_used_tokens_are_not_withdrawn() -> None:
             assert gone.status in (200, 204)
         again = await replica.call("POST", JOIN, request)
         assert again.body["certificate"] == used.body["certificate"]
+
+
+@pytest.mark.parametrize("data", [b"{", b'{"id":"\xff"}', b""], ids=["cut", "bytes", "empty"])
+async def test_record_that_cannot_be_read_is_no_token_and_stops_no_other(data: bytes) -> None:
+    async with bootstrap_world() as world:
+        replica, claim = await world.start_replica(), await world.add_claim("web-1")
+        token = await world.issue(replica, claim)
+        store = SecretTokens(world.client, NAMESPACE)
+        (stored,) = await store.list_all()
+        listed = await world.client.list(Secret, namespace=NAMESPACE)
+        (secret,) = [each for each in listed if each.metadata.name.startswith("join-token-")]
+        labels = secret.metadata.labels
+        metadata = ObjectMeta(name=f"join-token-{'a' * 12}", namespace=NAMESPACE, labels=labels)
+        encoded = {"record": base64.b64encode(data).decode()}
+        await world.client.create(Secret(metadata=metadata, type=SECRET_TYPE, data=encoded))
+        assert await store.list_all() == await store.list_by_claim(claim.uid) == (stored,)
+        assert await store.read("a" * 12) is None
+        machine = Machine()
+        answer = await replica.call("POST", JOIN, {"token": token, "csr": machine.csr})
+        assert answer.status == 200
+        await world.issue(replica, claim)

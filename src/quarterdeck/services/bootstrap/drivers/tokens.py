@@ -7,6 +7,8 @@ import msgspec
 
 from quarterdeck.apis.core.config import Secret
 from quarterdeck.client.client import Client
+from quarterdeck.kit import json
+from quarterdeck.runtime import get_logger
 from quarterdeck.services.bootstrap.ports import StoredToken, WriteConflict
 from quarterdeck.services.bootstrap.token_record import TokenRecord
 from quarterdeck.wire.query import ListOptions
@@ -16,6 +18,7 @@ SECRET_TYPE = "hyperfleet.io/join-token"
 CLAIM_LABEL = "hyperfleet.io/claim-uid"
 _KIND_LABEL = "hyperfleet.io/join-token"
 _KEY = "record"
+_LOG = get_logger("bootstrap")
 
 
 class SecretTokens:
@@ -87,9 +90,13 @@ def _build_data(record: TokenRecord) -> dict[str, str]:
 
 
 def _parse(secret: dict[str, Any]) -> StoredToken | None:
-    """Read a record; None if a Secret of that name has another type."""
+    """Read a record; None if a Secret of that name has another type or no valid record."""
     if secret.get("type") != SECRET_TYPE:
         return None
     data = base64.b64decode((secret.get("data") or {}).get(_KEY, ""))
-    record = msgspec.json.decode(data, type=TokenRecord)
+    try:
+        record = msgspec.json.decode(data, type=TokenRecord)
+    except json.UNREADABLE:
+        _LOG.warning("record of a join token cannot be read", secret=secret["metadata"]["name"])
+        return None
     return StoredToken(record, secret["metadata"]["resourceVersion"])
