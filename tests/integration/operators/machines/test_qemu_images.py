@@ -1,7 +1,9 @@
 """Images of local QEMU: what is imported with them, and what is refused."""
 
+import asyncio
 import os
 import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ from tests.contract.hypervisor.qemu_rig import open_rig
 from tests.contract.hypervisor.rig import make, owner_of
 
 from quarterdeck.operators.machines.drivers.qemu import process, programs, qmp
-from quarterdeck.operators.machines.drivers.qemu.folder import Boot, Folder
+from quarterdeck.operators.machines.drivers.qemu.folder import Boot, Folder, Source
 from quarterdeck.operators.machines.drivers.qemu.images import Images
 from quarterdeck.operators.machines.errors import Code, HypervisorError
 from quarterdeck.operators.machines.machine import PowerAction, TemplateRef
@@ -83,3 +85,22 @@ async def test_vm_whose_process_hangs_is_killed(monkeypatch: pytest.MonkeyPatch)
         os.kill(rig.pid(vmid), signal.SIGSTOP)
         await rig.hypervisor.power(vmid, PowerAction.OFF, owner=owner_of())
         assert rig.pid(vmid) == 0
+
+
+async def test_two_templates_of_one_image_are_checked_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, both = Folder(tmp_path / "host"), threading.Barrier(2)
+    fsync = os.fsync
+
+    def wait_for_the_other(descriptor: int) -> None:
+        both.wait(timeout=60)
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", wait_for_the_other)
+    source = Source(image="linux")
+    work = [asyncio.to_thread(folder.keep_source, 1, source) for _ in range(2)]
+    await asyncio.gather(*work)
+    assert folder.read_source(1) == source
+    await asyncio.to_thread(folder.keep_source, 1, source)  # unchanged: nothing is written
+    assert [each.name for each in folder.templates.iterdir()] == ["1.json"]

@@ -218,9 +218,14 @@ class Folder:
         return sum(record.is_linked and record.source.image == image for record in records)
 
     def keep_source(self, number: int, source: Source) -> None:
-        """Record the source of a template, for clones that refer to its number."""
+        """Record the source of a template, for clones that refer to its number.
+
+        Templates of one image have one number, and may be recorded at the same time.
+        """
         self.prepare()
-        _write(self.templates / f"{number}.json", msgspec.json.encode(source))
+        path, data = self.templates / f"{number}.json", msgspec.json.encode(source)
+        if not path.is_file() or path.read_bytes() != data:
+            _write(path, data, self.templates / f"{_NEW}{number}-{secrets.token_hex(4)}")
 
     def read_source(self, number: int) -> Source:
         """Read the recorded source of a template.
@@ -245,9 +250,9 @@ class Folder:
         shutil.rmtree(gone, ignore_errors=True)
 
 
-def _write(path: Path, data: bytes) -> None:
-    """Replace a file atomically."""
-    fresh = path.with_suffix(".new")
+def _write(path: Path, data: bytes, fresh: Path | None = None) -> None:
+    """Replace a file atomically; `fresh` is what it is called until it is complete."""
+    fresh = fresh or path.with_suffix(".new")
     fresh.unlink(missing_ok=True)
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "wb") as file:
