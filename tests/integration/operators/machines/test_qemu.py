@@ -29,7 +29,12 @@ from quarterdeck.operators.machines.drivers.qemu.folder import (
 )
 from quarterdeck.operators.machines.drivers.qemu.images import read_size
 from quarterdeck.operators.machines.drivers.qemu.process import find_pid
-from quarterdeck.operators.machines.errors import Code, ConfigurationError, HypervisorError
+from quarterdeck.operators.machines.errors import (
+    Code,
+    ConfigurationError,
+    HypervisorError,
+    ResourceError,
+)
 from quarterdeck.operators.machines.machine import (
     Capability,
     CloudInit,
@@ -99,6 +104,38 @@ async def test_a_clone_that_was_cut_off_is_completed_by_the_next_step() -> None:
         fresh = owner_of(is_tagged=False)
         await rig.hypervisor.configure_vm(vmid, spec_of(), owner=fresh)
         assert await read_size(rig.files.at(vmid).disk, may_have_backing=True) == 4 * GIB
+
+
+_FULL_DISK = """#!/bin/sh
+case "$1" in
+create|convert)
+  for last; do :; done
+  echo partial > "$last"
+  echo "qemu-img: error while writing: No space left on device" >&2
+  exit 1;;
+esac
+exec {} "$@"
+"""
+
+
+@pytest.mark.parametrize("linked", [False, True])
+async def test_a_clone_on_a_full_disk_leaves_nothing(
+    linked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_rig() as rig:
+        template = await rig.hypervisor.validate_template(rig.template)
+        program = tmp_path / programs.QEMU_IMG
+        program.write_text(_FULL_DISK.format(shutil.which(programs.QEMU_IMG)))
+        program.chmod(0o755)
+        clone = functools.partial(rig.hypervisor.clone_vm, template, spec_of(), node="here")
+        with monkeypatch.context() as patched:
+            patched.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+            with pytest.raises(ResourceError) as caught:
+                await clone(vmid=213, linked=linked, owner=owner_of())
+        assert caught.value.code is Code.RESOURCE_EXHAUSTED
+        assert list(rig.files.vms.iterdir()) == []
+        await clone(vmid=213, linked=linked, owner=owner_of())
+        assert rig.files.at(213).disk.is_file()
 
 
 async def test_an_image_under_overlays_is_not_replaced(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from quarterdeck.operators.machines.drivers.qemu.folder import (
     VmFolder,
     VmRecord,
 )
-from quarterdeck.operators.machines.errors import Code, make_error
+from quarterdeck.operators.machines.errors import Code, HypervisorError, make_error
 from quarterdeck.operators.machines.machine import TemplateRef
 
 _SMALLEST_DISK = 1024 * 1024
@@ -131,7 +131,11 @@ class Images:
             command = ["create", "-q", "-f", "qcow2", *backing, str(fresh)]
         else:
             command = ["convert", "-f", "qcow2", "-O", "qcow2", str(image.path), str(fresh)]
-        await programs.check(programs.QEMU_IMG, command, folder=at.path)
+        try:
+            await programs.check(programs.QEMU_IMG, command, folder=at.path)
+        except HypervisorError:
+            fresh.unlink(missing_ok=True)  # it may fill what is left of the storage
+            raise
         os.replace(fresh, at.disk)
 
     async def grow_disk(self, at: VmFolder, size: int) -> None:

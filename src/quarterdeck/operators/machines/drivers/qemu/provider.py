@@ -144,7 +144,10 @@ class QemuProvider:
         linked: bool,
         owner: Owner,
     ) -> TaskRef | None:
-        """Write the record, then create the disk; both exist when this returns."""
+        """Write the record, then create the disk; both exist when this returns.
+
+        If the disk cannot be created, nothing is left: the claim may get another id.
+        """
         if node != self._node:
             raise make_error(Code.UNAVAILABLE, f"node {node} not found on this host")
         identity = uuid.uuid4()
@@ -162,7 +165,11 @@ class QemuProvider:
         )
         async with self._locks[vmid]:
             at = await asyncio.to_thread(self._folder.create, record)
-            await self._images.ensure_disk(at, record)
+            try:
+                await self._images.ensure_disk(at, record)
+            except HypervisorError:
+                await asyncio.to_thread(self._folder.remove, vmid)
+                raise
         return None
 
     async def configure_vm(self, vmid: int, spec: VMSpec, *, owner: Owner) -> TaskRef | None:
