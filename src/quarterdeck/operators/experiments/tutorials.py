@@ -39,8 +39,14 @@ async def _look_up(run: Run, service: TutorialService) -> TutorialServiceStatus:
         text = None
         if status.connection_secret:
             target = next(each for each in run.targets if each.name == service.target)
+            reference = target.cluster.kubeconfig_secret_ref
             space, _, name = status.connection_secret.partition("/")
-            text = await registration.read_kubeconfig(run, target, Key(space, name))
+            text = await registration.read_kubeconfig(
+                run,
+                target,
+                Key(space, name),
+                key=reference.key if reference is not None else "",
+            )
         for place in places:
             found = await run.environment.targets.find_service(text, place, service.service)
             if found is not None:

@@ -14,6 +14,7 @@ from tests.integration.operators.experiments.world import (
 
 from quarterdeck.apis.core.config import Secret
 from quarterdeck.apis.experiments.v1alpha1 import RESUME, Experiment
+from quarterdeck.app import definitions
 from quarterdeck.client import Client
 from quarterdeck.kit import yaml
 from quarterdeck.meta.conditions import find
@@ -351,6 +352,38 @@ async def test_tutorials_get_addresses_and_kubeconfigs_that_work() -> None:
         await resume(world, "lesson")
         await world.cleaned("lesson")
         assert await world.leftovers() == []
+
+
+async def test_a_tutorial_on_an_existing_cluster_reads_the_key_that_it_names() -> None:
+    async with running() as world:
+        await world.template("smoke")
+        await world.component("web")
+        texts = [build_kubeconfig(await world.clusters.create(name)) for name in ("mine", "other")]
+        metadata = {"name": "mine", "namespace": "experiments"}
+        data = dict(zip(("admin", "kubeconfig"), texts, strict=True))
+        await world.apply(
+            {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": data}
+        )
+        place = {"name": "web", "namespace": "default"}
+        service = {"apiVersion": "v1", "kind": "Service", "metadata": place}
+        async with Client(to_config(kubeconfig.parse(texts[0].encode()))) as mine:
+            await definitions.apply(mine.raw, [{**service, "spec": {"ports": [{"port": 8080}]}}])
+        cluster = {"kubeconfigSecretRef": {"name": "mine", "key": "admin"}}
+        lesson = experiment(
+            "lesson",
+            target("app", "existing", "web", cluster=cluster),
+            workflow=MANUAL,
+            tutorial={
+                "services": [
+                    {"name": "web", "target": "app", "service": "web", "namespace": "default"}
+                ]
+            },
+        )
+        await world.create(lesson)
+        found = await world.until("lesson", lambda each: each.status.reason == "AwaitingResume")
+        status = found.status.tutorial_status
+        assert status is not None
+        assert [each.endpoint for each in status.services] == ["web.default.svc:8080"]
 
 
 async def test_the_operator_may_be_absent_for_a_while() -> None:
