@@ -124,7 +124,7 @@ async def _prepare(run: Run, target: Target, text: bytes) -> bool:
             await run.environment.administrator.grant(text)
         await tailnet.ensure_credentials(run, target, text)
     except TargetRefused as error:
-        if run.get_target(target.name).retries + 1 >= _MOST_REFUSALS:
+        if _count_refusals(run, target) >= _MOST_REFUSALS:
             raise ExperimentFailed(
                 Reason.CONNECTION_SECRET_INVALID,
                 f"target {target.name}: the cluster refuses its kubeconfig: {error}",
@@ -138,8 +138,19 @@ async def _prepare(run: Run, target: Target, text: bytes) -> bool:
     return True
 
 
+def _count_refusals(run: Run, target: Target) -> int:
+    """How often a cluster has refused its kubeconfig in a row, the current refusal included.
+
+    A new API server does not answer at first, which does not count.
+    """
+    status = run.get_target(target.name)
+    return status.retries + 1 if status.reason == Reason.CONNECTION_SECRET_INVALID else 1
+
+
 def _retry_later(run: Run, target: Target, reason: Reason, message: str) -> None:
-    retries = run.get_target(target.name).retries
+    """Schedule the next try; the delays grow as long as the reason stays the same."""
+    status = run.get_target(target.name)
+    retries = status.retries if status.reason == reason else 0
     delay_s = run.settings.retry_s * min(2.0**retries, _LONGEST_FACTOR)
     run.set_target(
         target.name,

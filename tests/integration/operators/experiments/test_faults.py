@@ -16,7 +16,9 @@ from tests.integration.operators.experiments.world import (
 from quarterdeck.apis.experiments.v1alpha1 import Component, Experiment
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.meta.conditions import find
+from quarterdeck.operators.experiments.drivers.targets import KubeconfigTargets
 from quarterdeck.operators.experiments.foreign import ArgoWorkflow, GKECluster
+from quarterdeck.operators.experiments.ports import TargetRefused, TargetUnreachable
 
 
 async def failed(world: World, name: str, **options: Any) -> Experiment:
@@ -59,6 +61,26 @@ async def test_a_cluster_that_cannot_be_provided_fails_the_experiment(
         assert done.status.reason == reason
         assert words in done.status.message
         assert reason in await world.events("bad")
+
+
+async def test_refusals_of_a_new_cluster_are_counted_without_the_time_it_did_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A new API server does not answer at first, and then refuses until its rules are there."""
+    answers = [*[TargetUnreachable("starting")] * 6, *[TargetRefused("not yet")] * 2]
+    probe = KubeconfigTargets.probe
+
+    async def answer(self: KubeconfigTargets, text: bytes) -> str:
+        if answers:
+            raise answers.pop(0)
+        return await probe(self, text)
+
+    monkeypatch.setattr(KubeconfigTargets, "probe", answer)
+    async with running() as world:
+        await world.template("smoke")
+        await world.create(experiment("slow", target("app", "gke")))
+        done = await world.cleaned("slow")
+        assert (done.status.phase, answers) == ("Complete", []), done.status
 
 
 class LaterClock(SystemClock):
