@@ -68,7 +68,10 @@ class KubeconfigTargets:
     @contextlib.asynccontextmanager
     async def _open(self, text: bytes) -> AsyncIterator[Client]:
         """Open a client; its errors become `TargetRefused` or `TargetUnreachable`."""
-        config = to_config(kubeconfig.parse(text))
+        try:
+            config = to_config(kubeconfig.parse(text))
+        except kubeconfig.KubeconfigError as error:
+            raise TargetRefused(str(error)) from error
         try:
             async with Client(config, clock=self._clock) as client:
                 yield client
@@ -78,8 +81,11 @@ class KubeconfigTargets:
             raise TargetRefused(f"{config.server}: {redact(str(error))}") from error
         except NotFound:
             raise
-        except (ApiError, ClientError, OSError) as error:
+        except (ApiError, ClientError, OSError, json.JsonError) as error:
             raise TargetUnreachable(f"{config.server}: {redact(str(error))}") from error
+        except ValueError:  # its message may have the credentials
+            text = "the address or the credentials of the kubeconfig cannot be part of a request"
+            raise TargetRefused(f"{redact(config.server)}: {text}") from None
 
 
 def to_config(connection: Connection) -> ClusterConfig:
