@@ -4,7 +4,6 @@
 everything else is ready.
 """
 
-import asyncio
 import contextlib
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -61,8 +60,10 @@ async def open_bootstrap(
     *,
     namespace: str = NAMESPACE,
     clock: Clock,
-) -> http.Listener:
+) -> tuple[http.Listener, Supervisor]:
     """Open the authority and listen; it is closed with the stack.
+
+    The work in the background must be watched: without it the certificate of the service expires.
 
     Raises:
         StartError: if the port or the API server cannot be used.
@@ -105,7 +106,7 @@ async def open_bootstrap(
     tasks.spawn(service.run(), name="bootstrap-tokens")
     tasks.spawn(claims.run(), name="bootstrap-claims")
     tasks.spawn(tls.run(), name="bootstrap-tls")
-    return listener
+    return listener, tasks
 
 
 def _warn_of_method(name: str, problem: str) -> None:
@@ -165,11 +166,11 @@ async def serve_bootstrap(
                 settings.machine_url,
                 settings.certificate_s,
             )
-            listener = await open_bootstrap(
+            listener, tasks = await open_bootstrap(
                 client, address, stack, namespace=settings.namespace or NAMESPACE, clock=clock
             )
         print_line(f"listening on {listener.url}")
-        await stop.wait()
+        await stop.wait(tasks)
 
 
 async def attach(host: Host) -> None:
@@ -194,14 +195,14 @@ async def attach(host: Host) -> None:
         await host.clock.sleep(_AFTER_S)
         async with contextlib.AsyncExitStack() as stack:
             try:
-                listener = await open_bootstrap(client, address, stack, clock=host.clock)
+                listener, tasks = await open_bootstrap(client, address, stack, clock=host.clock)
             except StartError as error:
                 get_logger("bootstrap").error("bootstrap service cannot start", detail=str(error))
                 return
             if not port and host.print_line is not None:
                 now = host.clock.now()
                 host.print_line(f"  {now:%H:%M:%S}  bootstrap service on {listener.url}")
-            await asyncio.Event().wait()  # until the manager stops
+            await tasks.wait_failed()  # or until the manager stops
 
     host.manager.add_runnable("bootstrap", run)
 

@@ -13,8 +13,10 @@ import pytest
 from free_ports import FREE_SETTINGS
 
 from quarterdeck.apis.core.config import ConfigMap
+from quarterdeck.apis.hypervisor.v1alpha1 import KINDS
 from quarterdeck.app import definitions, dev, hub_process, parts
 from quarterdeck.app.api_server import ServeSettings, serve
+from quarterdeck.app.bootstrap import BootstrapSettings, serve_bootstrap
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.app.clusters_settings import Settings as ClustersSettings
 from quarterdeck.app.collector import run_collector
@@ -31,6 +33,7 @@ from quarterdeck.kit import http, json
 from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.server.api import ApiServer
 from quarterdeck.server.options import ServerOptions
+from quarterdeck.services.bootstrap.serving import ServingTls
 from quarterdeck.services.hub.service import HubServer
 from quarterdeck.testing import programs
 
@@ -298,3 +301,23 @@ async def test_collector_names_what_it_cannot_use(tmp_path: Path) -> None:
             line = await lines.wait_for("collecting from")
     assert line.endswith(" as east, pushing to 127.0.0.1:9")
     assert (tmp_path / "buffer").is_dir()
+
+
+async def test_bootstrap_service_ends_when_a_part_of_it_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without the renewal of its certificate no machine could reach it a day later."""
+
+    async def fail(self: ServingTls) -> None:
+        raise RuntimeError("the renewal has ended")
+
+    monkeypatch.setattr(ServingTls, "run", fail)
+    async with Cluster() as cluster, asyncio.timeout(60):
+        await definitions.install(cluster.client.raw, KINDS)
+        settings = BootstrapSettings(
+            kubeconfig=str(cluster.kubeconfig), namespace="default", port=0
+        )
+        lines: list[str] = []
+        with pytest.raises(RuntimeError, match="the renewal has ended"):
+            await serve_bootstrap(settings, print_line=lines.append)
+        assert lines[0].startswith("listening on https://127.0.0.1:")

@@ -52,8 +52,8 @@ class ServingTls:
             await self._clock.sleep(_CHECK_INTERVAL_S)
             try:
                 await self.refresh()
-            except (ApiError, ClientError, WriteConflict):
-                continue
+            except (ApiError, ClientError, WriteConflict, OSError):
+                continue  # OSError: no room for the files that the certificate is loaded from
 
     def _load(self, state: AuthorityState) -> None:
         issuer = load_certificate(state.current.certificate, state.current.key)
