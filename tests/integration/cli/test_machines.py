@@ -1,5 +1,6 @@
 """`quarterdeck machines` and `quarterdeck hypervisor`, against a server of the test's own."""
 
+import contextlib
 import shutil
 import subprocess
 from pathlib import Path
@@ -16,11 +17,14 @@ from quarterdeck.apis.hypervisor.pool import RunnerPool
 from quarterdeck.apis.hypervisor.template import HypervisorMachineTemplate
 from quarterdeck.apis.hypervisor.v1alpha1 import KINDS
 from quarterdeck.app import definitions
+from quarterdeck.cli.commands.machines.rollout.status import describe
 from quarterdeck.cli.commands.machines.ssh import build_command
+from quarterdeck.cli.exit_codes import CommandError
 from quarterdeck.cli.main import run
 from quarterdeck.client import Client, load_config
-from quarterdeck.kit import yaml
+from quarterdeck.kit import json, yaml
 from quarterdeck.meta.identity import Key
+from quarterdeck.meta.objects import decode
 from quarterdeck.runtime.reconcile.client import build_path
 from quarterdeck.wire.query import PatchOptions
 
@@ -48,7 +52,6 @@ def _template(name: str, cpu: int = 1) -> dict[str, Any]:
 async def _install(kubeconfig: Path, **status: Any) -> None:
     """A fleet with a history, and a machine with an address."""
     from quarterdeck.client.interfaces import PatchType
-    from quarterdeck.kit import json
 
     async with Client(load_config(kubeconfig)) as client:
         await definitions.install(client.raw, KINDS)
@@ -189,6 +192,37 @@ def test_ssh_command_has_address_and_user(
     ]
     shell(kubeconfig, "machines", "console", "m1", code=1)
     assert "has no VM yet" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("address", "command"),
+    [
+        ("10.0.0.7/24", ["10.0.0.7"]),
+        ("fd00::7", ["fd00::7"]),
+        ("fd00::7/64", ["fd00::7"]),
+        ("127.0.0.1:2222", ["-p", "2222", "127.0.0.1"]),
+        ("[fd00::7]:2222", ["-p", "2222", "fd00::7"]),
+    ],
+)
+def test_ssh_takes_addresses_as_claims_show_them(address: str, command: list[str]) -> None:
+    assert build_command(address, "", "") == ["ssh", *command]
+
+
+def test_failure_before_the_last_change_of_a_fleet_does_not_end_the_wait() -> None:
+    (condition,) = _progress("ImageNotFound", "False")
+    status = {"observedGeneration": 1, "conditions": [condition]}
+    spec = {"image": "two", "selector": {"app": "web"}}
+    for generation, is_over in ((1, True), (2, False)):
+        document = {
+            "apiVersion": Fleet.KIND.api_version,
+            "kind": "Fleet",
+            "metadata": {"name": "web", "generation": generation},
+            "spec": spec,
+            "status": status,
+        }
+        fleet = decode(Fleet, json.encode(document))
+        with pytest.raises(CommandError) if is_over else contextlib.nullcontext():
+            assert describe(fleet)[1] is False
 
 
 def test_user_of_the_template_is_the_default(

@@ -62,16 +62,15 @@ COMMAND = Command(ssh)
 
 
 def build_command(address: str, user: str, identity: str) -> list[str]:
-    """The ssh command; an address may carry a port, as that of a local VM does."""
-    host, _, port = (
-        address.partition("/")[0].partition(":")
-        if address.count(":") < 2
-        else (
-            address,
-            "",
-            "",
-        )
-    )
+    """The ssh command.
+
+    An address may have a port, as that of a local VM, or the prefix length of a static one.
+    """
+    host, port = address.partition("/")[0], ""
+    if host.startswith("["):
+        host, _, port = host[1:].partition("]:")
+    elif host.count(":") == 1:
+        host, _, port = host.partition(":")
     command = ["ssh"]
     if port:
         command += ["-p", port]

@@ -75,9 +75,9 @@ def describe(fleet: "Fleet") -> tuple[str, bool]:
     state, wanted = fleet.status, fleet.spec.replicas
     condition = find(state.conditions, "Progressing")
     name = fleet.metadata.name
-    if condition is not None and condition.status == "False":
-        raise CommandError(f"fleet {name}: {condition.reason}: {condition.message}")
     is_seen = state.observed_generation >= fleet.metadata.generation
+    if is_seen and condition is not None and condition.status == "False":
+        raise CommandError(f"fleet {name}: {condition.reason}: {condition.message}")
     is_done = is_seen and condition is not None and condition.reason == "UpdateComplete"
     if is_done:
         return f"fleet {name}: all {wanted} machines have revision {state.update_revision}", True
