@@ -351,6 +351,15 @@ async def test_sizes_and_network_are_what_was_asked_for() -> None:
         assert vm.mac == config["net0"].partition("=")[2][:17]
 
 
+async def test_what_a_guest_reports_is_used_if_it_is_an_address() -> None:
+    async with open_rig() as rig:
+        vmid = await make(rig)
+        reported = ["-oProxyCommand=id", "web.example.com", "x" * 9999, "FE80::1", "0.0.0.0", "::1"]
+        rig.fake.state.agents[vmid] = [*reported, "10.1.2.3", "fd00::7"]
+        await wait(rig, await rig.hypervisor.power(vmid, PowerAction.ON, owner=owner_of()))
+        assert (await rig.hypervisor.get_vm(vmid)).ips == ("10.1.2.3", "fd00::7")
+
+
 async def test_watching_at_rest_is_one_request() -> None:
     async with open_rig() as rig:
         await make(rig)

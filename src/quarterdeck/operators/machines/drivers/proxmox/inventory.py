@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from quarterdeck.kit.ip_address import parse_address
 from quarterdeck.operators.machines.drivers.proxmox import vmconfig
 from quarterdeck.operators.machines.drivers.proxmox.api import Api, build_path
 from quarterdeck.operators.machines.drivers.proxmox.records import (
@@ -32,7 +33,6 @@ _READERS = 8
 _FAILURES_OF_ALL = (Code.UNAUTHORIZED, Code.TLS, Code.TIMEOUT, Code.RATE_LIMITED)
 """Failures of the server, not of the one VM whose configuration is read."""
 _NOT_MACHINES = ("lo", "docker", "veth", "br-", "cni", "flannel")
-_NOT_ADDRESSES = ("127.", "::1", "fe80:", "169.254.")
 _PAUSED = {"paused": Power.PAUSED, "suspended": Power.SUSPENDED, "prelaunch": Power.PAUSED}
 
 
@@ -205,8 +205,16 @@ class Inventory:
             for interface in found.result
             if not interface.name.startswith(_NOT_MACHINES)
             for address in interface.addresses
-            if address.address and not address.address.startswith(_NOT_ADDRESSES)
+            if _is_reachable(address.address)
         )
+
+
+def _is_reachable(text: str) -> bool:
+    """Whether a text is an address of more than the host itself; guests may report any text."""
+    found = parse_address(text)
+    if found is None:
+        return False
+    return not (found.is_loopback or found.is_link_local or found.is_unspecified)
 
 
 def build_info(at: Location, config: Config) -> VMInfo:
