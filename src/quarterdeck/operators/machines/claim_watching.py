@@ -15,6 +15,7 @@ from quarterdeck.operators.machines.machine import Power, PowerAction, VMInfo
 from quarterdeck.operators.machines.machine_context import SOON, Machine, format_cause, is_running
 from quarterdeck.operators.machines.plan.claim import (
     HEARTBEAT_CHECK_S,
+    HEARTBEAT_LOST_S,
     Step,
     Verdict,
     assess_vm,
@@ -98,19 +99,28 @@ def _awaits_address(machine: Machine, vm: VMInfo) -> bool:
     """
     if vm.ips or vm.power is not Power.RUNNING:
         return False
-    status, now = machine.ctx.status.current, machine.ctx.now()
-    powered = find(status.conditions, POWERED_ON)
-    if powered is None or powered.status != TRUE:
-        return False
-    on_s = compute_seconds_since(powered.last_transition_time, now)
-    ready_s = compute_seconds_since(status.ready_since, now)
+    on_s = _compute_powered_s(machine)
+    ready_s = compute_seconds_since(machine.ctx.status.current.ready_since, machine.ctx.now())
     return on_s is not None and ready_s is not None and on_s < min(ready_s, ADDRESS_CHECK_S)
 
 
+def _compute_powered_s(machine: Machine) -> float | None:
+    """Seconds since the VM was switched on; None if it is off."""
+    powered = find(machine.ctx.status.current.conditions, POWERED_ON)
+    if powered is None or powered.status != TRUE:
+        return None
+    return compute_seconds_since(powered.last_transition_time, machine.ctx.now())
+
+
 def _check_heartbeat(machine: Machine, text: str) -> Result:
-    """Set the condition Healthy: False if the heartbeats of the agent have stopped, else True."""
+    """Set the condition Healthy: False if the heartbeats of the agent have stopped, else True.
+
+    The agent of a machine that was switched on has the same time for its first heartbeat.
+    """
     claim = machine.claim
     left_s = compute_heartbeat_left_s(claim, machine.ctx.now())
+    if left_s is not None and (on_s := _compute_powered_s(machine)) is not None:
+        left_s = max(left_s, HEARTBEAT_LOST_S - on_s)
     if left_s is not None and left_s <= 0:
         silence = f"the agent was last heard of at {claim.status.last_heartbeat}"
         report_condition(machine.ctx, HEALTHY, FALSE, Reason.HEARTBEAT_LOST, silence)

@@ -145,6 +145,27 @@ async def test_silent_agent_is_a_condition_and_an_event_until_it_is_heard_again(
         assert condition(await world.get(MachineClaim, "m1"), "Healthy").status == "True"
 
 
+async def test_agent_of_a_machine_that_was_off_is_not_missed_while_it_boots() -> None:
+    async with open_world() as world, world.operator(inviter=Service()):
+        await world.set_up(attestation="join-token")
+        await world.claim()
+        await world.phase("Bootstrapping")
+        await write(world, {"attestation": ATTESTED, "bootstrapInfo": "Ready"})
+        await world.phase("Ready")
+        await write(world, {"lastHeartbeat": rfc3339.format_time(world.clock.now())})
+        await world.patch(MachineClaim, "m1", {"spec": {"powerState": "Off"}})
+        await world.advance(600)
+        await world.patch(MachineClaim, "m1", {"spec": {"powerState": "On"}})
+        await world.advance(100)
+        claim = await world.get(MachineClaim, "m1")
+        assert condition(claim, "PoweredOn").status == "True"
+        assert condition(claim, "Healthy").status == "True"
+        assert "HeartbeatLost" not in await world.events()
+        await world.advance(200)
+        claim = await world.get(MachineClaim, "m1")
+        assert condition(claim, "Healthy").reason == "HeartbeatLost"
+
+
 async def test_deletion_waits_for_the_job_that_the_agent_reports() -> None:
     async with open_world() as world, world.operator(inviter=Service()):
         await world.set_up(attestation="join-token")
