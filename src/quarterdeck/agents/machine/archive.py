@@ -3,7 +3,18 @@
 import os
 import shutil
 import tarfile
+import zlib
 from pathlib import Path
+
+_DAMAGED: tuple[type[Exception], ...] = (tarfile.TarError, OSError, EOFError, zlib.error)
+"""What the standard library raises for an archive that is damaged or cannot be written."""
+try:
+    from lzma import LZMAError
+except ImportError:  # pragma: no cover  # small images do not have it, and unpack no .xz
+    pass
+else:
+    _DAMAGED = (*_DAMAGED, LZMAError)
+_CHUNK = 1 << 20
 
 
 class ArchiveError(Exception):
@@ -26,8 +37,16 @@ def unpack(archive: Path, folder: Path) -> None:
             for member in opened:
                 _check(member, root)
                 _write(opened, member, root)
-    except (tarfile.TarError, OSError, EOFError) as error:
+            _read_rest(opened)
+    except _DAMAGED as error:
         raise ArchiveError(f"cannot unpack {archive.name}: {error}") from error
+
+
+def _read_rest(opened: tarfile.TarFile) -> None:
+    """Read to the end of the file, where the checksum of the compressed data is compared."""
+    assert opened.fileobj is not None  # it is open
+    while opened.fileobj.read(_CHUNK):
+        pass
 
 
 def _check(member: tarfile.TarInfo, root: Path) -> None:

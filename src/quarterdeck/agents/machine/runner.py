@@ -1,5 +1,6 @@
 """A runner of GitHub Actions inside the machine: installed, registered, run once, removed."""
 
+import http.client
 import os
 import shutil
 import signal
@@ -171,7 +172,7 @@ class Runner:
                         raise ArchiveError(f"it is larger than {_LARGEST} bytes")
                     file.write(chunk)
             unpack(archive, config.install_path)
-        except (OSError, ArchiveError) as error:
+        except (OSError, http.client.HTTPException, ArchiveError) as error:
             if isinstance(error, urllib.error.HTTPError):
                 error.close()  # an answer that is an error keeps its connection
             text = f"cannot install {config.download_url}: {error}"

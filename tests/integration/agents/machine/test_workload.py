@@ -234,6 +234,8 @@ def download(tmp_path: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
         def do_GET(self) -> None:
             body = files.get(self.path)
             self.send_response(404 if body is None else 200)
+            if self.path == "/cut":
+                self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
             self.wfile.write(body or b"")
 
@@ -270,12 +272,21 @@ def test_runner_is_downloaded_and_unpacked(
     assert machine.workload.wait(3600.0) == 0
 
 
-@pytest.mark.parametrize(("path", "cause"), [("/absent", "404"), ("/text", "cannot unpack")])
+@pytest.mark.parametrize(
+    ("path", "cause"),
+    [
+        ("/absent", "404"),
+        ("/text", "cannot unpack"),
+        ("/cut", "IncompleteRead"),
+        ("/a b", "URL can't contain control characters"),
+    ],
+)
 def test_download_that_fails_is_named(
     tmp_path: Path, download: tuple[str, dict[str, bytes]], path: str, cause: str
 ) -> None:
     url, files = download
     files["/text"] = b"not an archive"
+    files["/cut"] = b"5\r\nbegin\r\n5\r\nen"
     machine = Machine(tmp_path)
     with pytest.raises(RunnerError, match=f"cannot install {url}{path}: .*{cause}") as raised:
         machine.workload.prepare(machine.describe(download_url=url + path))

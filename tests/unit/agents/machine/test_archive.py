@@ -93,6 +93,26 @@ def test_file_that_is_no_archive_is_named(tmp_path: Path) -> None:
         unpack(tmp_path / "a.tar.gz", tmp_path / "out")
 
 
+def pack_text(kind: str) -> bytes:
+    text = b"".join(b"line %d of %d\n" % (number, number**2) for number in range(2000))
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode=f"w:{kind}") as archive:  # type: ignore[call-overload]
+        member = tarfile.TarInfo("run.sh")
+        member.size = len(text)
+        archive.addfile(member, io.BytesIO(text))
+    return data.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["gz", "bz2", "xz"])
+def test_archive_that_was_damaged_on_the_way_is_refused(tmp_path: Path, kind: str) -> None:
+    whole = pack_text(kind)
+    path = tmp_path / f"a.tar.{kind}"
+    for place in range(60, len(whole), len(whole) // 40):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
+        with pytest.raises(ArchiveError, match="cannot unpack"):
+            unpack(path, tmp_path / "out")
+
+
 NAMES = st.lists(st.sampled_from(["a", "b", "..", ".", "c"]), min_size=1, max_size=5).map("/".join)
 
 
