@@ -4,16 +4,18 @@ import asyncio
 import os
 import signal
 import threading
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.contract.hypervisor.qemu_rig import open_rig
 from tests.contract.hypervisor.rig import make, owner_of
 
 from quarterdeck.operators.machines.drivers.qemu import process, programs, qmp
-from quarterdeck.operators.machines.drivers.qemu.folder import Boot, Folder, Source
-from quarterdeck.operators.machines.drivers.qemu.images import Images
-from quarterdeck.operators.machines.errors import Code, HypervisorError
+from quarterdeck.operators.machines.drivers.qemu.folder import Boot, Folder, Source, VmRecord
+from quarterdeck.operators.machines.drivers.qemu.images import IMPORT_S, Images
+from quarterdeck.operators.machines.errors import Code, HypervisorError, make_error
 from quarterdeck.operators.machines.machine import PowerAction, TemplateRef
 from quarterdeck.testing.programs import require
 
@@ -104,3 +106,57 @@ async def test_two_templates_of_one_image_are_checked_at_once(
     assert folder.read_source(1) == source
     await asyncio.to_thread(folder.keep_source, 1, source)  # unchanged: nothing is written
     assert [each.name for each in folder.templates.iterdir()] == ["1.json"]
+
+
+async def test_import_that_fails_leaves_no_part_of_the_image(images: Images, disk: Path) -> None:
+    before = await images.add("linux", disk, Boot(command_line="quiet"))
+    kept = before.path.read_bytes()
+
+    async def fail(*arguments: object, **options: object) -> bytes:
+        (before.path.parent / ".linux.new").write_bytes(b"a part")
+        raise make_error(Code.RESOURCE_EXHAUSTED, "qemu-img failed: No space left on device")
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(programs, "check", fail)
+        with pytest.raises(HypervisorError, match="No space left"):
+            await images.add("linux", disk, Boot())
+    assert sorted(each.name for each in before.path.parent.iterdir()) == [
+        "linux.json",
+        "linux.qcow2",
+    ]
+    assert before.path.read_bytes() == kept
+    assert (await images.named("linux")).boot.command_line == "quiet"
+
+
+async def test_image_that_gets_overlays_while_another_is_imported_is_kept(
+    images: Images, disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image = await images.add("linux", disk, Boot(command_line="quiet"))
+    before = image.path.read_bytes()
+    folder, limits, run = Folder(tmp_path / "host"), [], programs.run
+
+    async def clone_meanwhile(
+        program: str, arguments: Sequence[str], **options: Any
+    ) -> programs.Output:
+        if arguments[0] == "convert":
+            limits.append(options["timeout_s"])
+            record = VmRecord(
+                id=100,
+                name="m1",
+                uuid="u",
+                description="",
+                source=image.source,
+                is_linked=True,
+                mac="52:54:00:00:00:01",
+            )
+            await asyncio.to_thread(folder.create, record)
+        return await run(program, arguments, **options)
+
+    monkeypatch.setattr(programs, "run", clone_meanwhile)
+    other = tmp_path / "other.raw"
+    other.write_bytes(b"x" * (3 << 20))
+    with pytest.raises(HypervisorError, match="1 machines are overlays"):
+        await images.add("linux", other, Boot())
+    assert image.path.read_bytes() == before
+    assert (await images.named("linux")).boot.command_line == "quiet"
+    assert limits == [IMPORT_S], "large images take longer than any other call"

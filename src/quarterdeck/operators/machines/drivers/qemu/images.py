@@ -28,6 +28,8 @@ from quarterdeck.operators.machines.drivers.qemu.folder import (
 from quarterdeck.operators.machines.errors import Code, HypervisorError, make_error
 from quarterdeck.operators.machines.machine import TemplateRef
 
+IMPORT_S = 4 * 3600.0
+"""How long the import of an image may take; no call of the operator waits for it."""
 _SMALLEST_DISK = 1024 * 1024
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
 _FIRST_ID = 1_000_000_000
@@ -155,18 +157,18 @@ class Images:
         """
         check_name(name)
         await asyncio.to_thread(self._folder.prepare)
-        if overlays := await asyncio.to_thread(self._folder.count_overlays, name):
-            raise make_error(
-                Code.ALREADY_EXISTS,
-                f"disks of {overlays} machines are overlays on the image {name}, which cannot be "
-                "replaced; choose another name, and roll your fleets to it",
-            )
+        await self._check_replaceable(name)
         images = self._folder.images
         fresh = images / f".{name}.new"
         details = await _read_details(source, ())
         _check_disk(source, details)
         command = ["convert", "-f", str(details["format"]), "-O", "qcow2", str(source), str(fresh)]
-        await programs.check(programs.QEMU_IMG, command, folder=images)
+        try:
+            await programs.check(programs.QEMU_IMG, command, folder=images, timeout_s=IMPORT_S)
+            await self._check_replaceable(name)  # a machine may have been made meanwhile
+        except BaseException:
+            fresh.unlink(missing_ok=True)
+            raise
         for kind, path in (("kernel", boot.kernel), ("initrd", boot.initrd)):
             if path:
                 await asyncio.to_thread(shutil.copyfile, path, images / f"{name}.{kind}")
@@ -176,6 +178,19 @@ class Images:
         (images / f"{name}.json").write_bytes(msgspec.json.encode(line))
         os.replace(fresh, images / f"{name}.qcow2")
         return await self.named(name)
+
+    async def _check_replaceable(self, name: str) -> None:
+        """Check that no disk is an overlay on the image of a name, if there is such an image.
+
+        Raises:
+            PermanentError: ALREADY_EXISTS.
+        """
+        if overlays := await asyncio.to_thread(self._folder.count_overlays, name):
+            raise make_error(
+                Code.ALREADY_EXISTS,
+                f"disks of {overlays} machines are overlays on the image {name}, which cannot be "
+                "replaced; choose another name, and roll your fleets to it",
+            )
 
 
 def _read_boot(path: Path) -> Boot:

@@ -88,13 +88,16 @@ def _read(file: IO[bytes]) -> bytes:
     return file.read(_LONGEST_OUTPUT)
 
 
-async def check(program: str, arguments: Sequence[str], *, folder: Path) -> bytes:
+async def check(
+    program: str, arguments: Sequence[str], *, folder: Path, timeout_s: float = _LONGEST_S
+) -> bytes:
     """Run a program that must succeed; returns what it printed.
 
     Raises:
-        HypervisorError: RESOURCE_EXHAUSTED if the disk is full, else CONFLICT, with its stderr.
+        HypervisorError: RESOURCE_EXHAUSTED if the disk is full, TIMEOUT if it does not end, else
+            CONFLICT, with its stderr.
     """
-    done = await run(program, arguments, folder=folder)
+    done = await run(program, arguments, folder=folder, timeout_s=timeout_s)
     if done.code:
         code = Code.RESOURCE_EXHAUSTED if "No space left" in done.text else Code.CONFLICT
         reason = done.text[-_LONGEST_COMPLAINT:] or f"exit code {done.code}"
