@@ -3,7 +3,7 @@
 import os
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -84,9 +84,11 @@ class SoftwareTpm:
             self._flush()
         return self.read("secret.bin")
 
-    def quote(self, nonce: bytes, name: str = "ak") -> tuple[bytes, bytes, dict[int, bytes]]:
+    def quote(
+        self, nonce: bytes, name: str = "ak", indexes: Sequence[int] = PCRS
+    ) -> tuple[bytes, bytes, dict[int, bytes]]:
         """A quote, its signature, and the values of the PCRs."""
-        selection = "sha256:" + ",".join(map(str, PCRS))
+        selection = "sha256:" + ",".join(map(str, indexes))
         self.run(
             *("tpm2_quote", "-c", f"{name}.ctx", "-l", selection, "-q", nonce.hex()),
             *("-m", "quote.msg", "-s", "quote.sig", "-g", "sha256"),
@@ -94,7 +96,7 @@ class SoftwareTpm:
         self._flush()
         self.run("tpm2_pcrread", selection, "-o", "pcrs.bin")
         values = self.read("pcrs.bin")
-        pcrs = {index: values[32 * at : 32 * at + 32] for at, index in enumerate(PCRS)}
+        pcrs = {index: values[32 * at : 32 * at + 32] for at, index in enumerate(indexes)}
         return self.read("quote.msg"), self.read("quote.sig"), pcrs
 
     def _flush(self) -> None:

@@ -58,7 +58,8 @@ def solve(tpm: SoftwareTpm, challenge: dict[str, Any], csr: str) -> dict[str, An
     parts = (challenge["credentialBlob"], challenge["encryptedSecret"], challenge["nonce"])
     blob, secret, nonce = (base64.b64decode(each) for each in parts)
     opened = tpm.activate(Credential(blob, secret).to_tool_file())
-    quote, signature, pcrs = tpm.quote(bind_nonce(nonce, csr.encode()))
+    indexes = challenge["pcrSelection"]["sha256"]
+    quote, signature, pcrs = tpm.quote(bind_nonce(nonce, csr.encode()), indexes=indexes)
     return {
         "sessionId": challenge["sessionId"],
         "secret": encode(opened),
@@ -259,6 +260,29 @@ async def test_boot_that_the_policy_does_not_know_is_refused(
         claim = await world.add_claim("vm", "tpm", tpm=rules)
         assert (await attest(replica, tpm, claim, Machine().csr)).status == 401
         assert last_reason(caplog) == "InvalidQuote"
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        pytest.param({"8": "00" * 32}, "", id="register that is not quoted by default"),
+        pytest.param({"8": "22" * 32}, "InvalidQuote", id="another boot"),
+        pytest.param({"24": "00" * 32}, "UntrustedTpm", id="register that no TPM has"),
+    ],
+)
+async def test_machines_quote_every_register_of_the_policy(
+    tpm: SoftwareTpm, caplog: pytest.LogCaptureFixture, values: dict[str, str], reason: str
+) -> None:
+    async with bootstrap_world() as world:
+        await trust_maker(world, tpm)
+        replica = await world.start_replica()
+        metadata = {"name": "boots", "namespace": "default"}
+        policy = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": values}
+        await definitions.apply(world.client.raw, [policy])
+        rules = {**MAKER, "pcrPolicyRef": {"name": "boots"}}
+        claim = await world.add_claim("vm", "tpm", tpm=rules)
+        answer = await attest(replica, tpm, claim, Machine().csr)
+        assert (answer.status, last_reason(caplog)) == (401 if reason else 200, reason)
 
 
 async def test_claim_of_join_tokens_accepts_no_tpm(

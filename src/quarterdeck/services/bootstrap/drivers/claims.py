@@ -34,6 +34,7 @@ from quarterdeck.services.bootstrap.refusal import RefusalReason, Refused
 from quarterdeck.services.bootstrap.workload import Workload
 from quarterdeck.wire.status import Conflict, Forbidden, NotFound
 
+_LAST_PCR = 23
 _LONGEST_MESSAGE = 512
 _WORKING = ("Busy", "Idle", "JobCompleted")
 """Reported phases that imply whether a job runs."""
@@ -86,10 +87,13 @@ class KubeClaims:
         policy = config.tpm if config is not None and config.tpm is not None else TpmPolicy()
         namespace = template.metadata.namespace if template is not None else claim.namespace
         try:
+            pcrs = await self._read_pcr_policy(policy.pcr_policy_ref, namespace)
+            selection = tuple(policy.pcr_selection) or DEFAULT_PCRS
             return TpmRules(
                 endorsement=await self._read_endorsement(policy, namespace),
-                pcrs=await self._read_pcr_policy(policy.pcr_policy_ref, namespace),
-                selection=tuple(policy.pcr_selection) or DEFAULT_PCRS,
+                pcrs=pcrs,
+                # machines quote what they are asked for: without the PCRs of the policy, in vain
+                selection=tuple(sorted({*selection, *pcrs.required})),
             )
         except (NotFound, Forbidden, ValueError) as error:
             text = f"the TPM policy of {claim.namespace}/{claim.name} cannot be read: {error}"
@@ -250,6 +254,9 @@ class KubeClaims:
             }
         except (ValueError, binascii.Error) as error:
             raise ValueError(f"ConfigMap {place}/{reference.name}: {error}") from error
+        if absent := sorted(index for index in values if not 0 <= index <= _LAST_PCR):
+            text = f"PCR {absent[0]} does not exist; the last one is {_LAST_PCR}"
+            raise ValueError(f"ConfigMap {place}/{reference.name}: {text}")
         return PcrPolicy(mode=mode, values=values)
 
 
