@@ -1,6 +1,7 @@
 """The known traps of Proxmox VE, one test each; the numbers are those of the specification."""
 
 import asyncio
+import functools
 
 import pytest
 from fake_pve import Fault
@@ -113,6 +114,22 @@ async def test_5_ids_asked_for_at_once_differ() -> None:
         )
         assert len(set(ids)) == 20
         assert 201 not in ids
+
+
+async def test_5_ids_of_many_vms_that_may_not_be_seen_are_passed_over() -> None:
+    async with open_rig() as rig:
+        for vmid in range(200, 280):
+            rig.fake.state.add_template(vmid, f"of-others-{vmid}")
+            rig.fake.state.hidden.add(vmid)
+        reserve = functools.partial(rig.hypervisor.reserve_id, start=200, taken=frozenset())
+        for _ in range(2):
+            with pytest.raises(TransientError, match="may not see") as caught:
+                await reserve(end=299)
+            assert caught.value.retry_after_s is not None
+        assert await reserve(end=299) == 280
+        with pytest.raises(HypervisorError) as full:
+            await reserve(end=280)
+        assert full.value.code is Code.IDS_EXHAUSTED
 
 
 async def test_5_an_id_that_another_operator_took_first_is_reported_as_taken() -> None:
