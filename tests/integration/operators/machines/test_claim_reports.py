@@ -138,6 +138,12 @@ async def test_machine_is_ready_again_when_its_template_is_back() -> None:
         assert condition(claim, "TemplateResolved").status == "True"
 
 
+async def _switch(world: World, state: str, latest: Power) -> None:
+    await world.patch(MachineClaim, "m1", {"spec": {"powerState": state}})
+    await world.until(lambda: world.vms["m1"].power is latest)
+    await world.advance(60)
+
+
 async def test_failures_of_a_machine_that_recovered_do_not_add_up() -> None:
     async with open_world() as world, world.operator():
         await world.set_up()
@@ -145,9 +151,7 @@ async def test_failures_of_a_machine_that_recovered_do_not_add_up() -> None:
         await world.phase("Ready")
         for _ in range(MOST_ATTEMPTS):
             world.lab.faults.add(FailureRule(op="power", code=Code.FAILED))
-            for state, latest in (("Off", Power.STOPPED), ("On", Power.RUNNING)):
-                await world.patch(MachineClaim, "m1", {"spec": {"powerState": state}})
-                await world.until(lambda at=latest: world.vms["m1"].power is at)
-                await world.advance(60)
+            await _switch(world, "Off", Power.STOPPED)
+            await _switch(world, "On", Power.RUNNING)
         claim = await world.get(MachineClaim, "m1")
         assert (claim.status.phase, claim.status.attempts) == ("Ready", 0)

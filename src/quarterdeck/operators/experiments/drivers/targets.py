@@ -84,8 +84,8 @@ class KubeconfigTargets:
         except (ApiError, ClientError, OSError, json.JsonError) as error:
             raise TargetUnreachable(f"{config.server}: {redact(str(error))}") from error
         except ValueError:  # its message may have the credentials
-            text = "the address or the credentials of the kubeconfig cannot be part of a request"
-            raise TargetRefused(f"{redact(config.server)}: {text}") from None
+            problem = "the address or the credentials of the kubeconfig cannot be part of a request"
+            raise TargetRefused(f"{redact(config.server)}: {problem}") from None
 
 
 def to_config(connection: Connection) -> ClusterConfig:

@@ -113,9 +113,9 @@ class GithubRegistrar:
         except http.HttpError as error:
             raise WorkloadError(f"{url} cannot be reached: {type(error).__name__}") from error
         except ValueError:  # its message may have the credential
-            text = f"no request can be made to {url}: it is not an address"
-            text += ", or the credential has characters that no token has, such as line breaks"
-            raise WorkloadError(text) from None
+            problem = f"no request can be made to {url}: it is not an address"
+            problem += ", or the credential has characters that no token has, such as line breaks"
+            raise WorkloadError(problem) from None
         if answer.status != _CREATED:
             raise WorkloadError(f"{url} answered {answer.status}")
         try:
