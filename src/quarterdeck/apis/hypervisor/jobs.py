@@ -20,6 +20,8 @@ POLLING_PROBLEM = f"{PREFIX}/polling-problem"
 if it could, and absent if it was never asked."""
 QUEUE_S = 25 * 3600.0
 """How long a job may be queued; GitHub ends it after 24 hours, but the delivery may be lost."""
+RUN_S = 121 * 3600.0
+"""How long a job may run; GitHub ends it after 5 days, but the delivery may be lost."""
 RUNNER_LABELS = ("self-hosted", "hyperfleet", "ephemeral")
 """Labels that every runner has."""
 
@@ -58,12 +60,19 @@ def read_jobs(data: Mapping[str, str]) -> list[Job]:
     return found
 
 
+LONGEST_S: Mapping[JobState, float] = {"queued": QUEUE_S, "in_progress": RUN_S}
+"""How long a job may have a status; a job that has ended keeps it."""
+
+
 def is_lapsed(job: Job, now: datetime) -> bool:
-    """Whether a job has been queued for so long that it must have ended."""
-    oldest = rfc3339.format_time(now - timedelta(seconds=QUEUE_S))
-    return job.status == "queued" and "" < job.since < oldest
+    """Whether a job has been queued or has run for so long that it must have ended."""
+    longest_s = LONGEST_S.get(job.status)
+    if longest_s is None:
+        return False
+    return "" < job.since < rfc3339.format_time(now - timedelta(seconds=longest_s))
 
 
-def find_busy_runners(jobs: Iterable[Job]) -> dict[str, Job]:
+def find_busy_runners(jobs: Iterable[Job], now: datetime) -> dict[str, Job]:
     """Find the jobs that run, by the name of the runner."""
-    return {job.runner: job for job in jobs if job.status == "in_progress" and job.runner}
+    running = (job for job in jobs if job.status == "in_progress" and job.runner)
+    return {job.runner: job for job in running if not is_lapsed(job, now)}

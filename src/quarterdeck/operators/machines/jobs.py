@@ -28,5 +28,5 @@ async def find_job(claim: MachineClaim, ctx: Context[Any]) -> str:
     record = await ctx.find(ConfigRecord, build_record_name(pool.name), claim.metadata.namespace)
     if record is None:
         return ""
-    job = find_busy_runners(read_jobs(record.data)).get(build_runner_name(claim))
+    job = find_busy_runners(read_jobs(record.data), ctx.now()).get(build_runner_name(claim))
     return job.id if job is not None else ""

@@ -8,8 +8,8 @@ import msgspec
 
 from quarterdeck.apis.hypervisor.claim import MachineClaim, MachineClaimSpec
 from quarterdeck.apis.hypervisor.jobs import (
+    LONGEST_S,
     POLLING_PROBLEM,
-    QUEUE_S,
     Job,
     build_record_name,
     find_busy_runners,
@@ -81,7 +81,7 @@ class Pools:
             if job.status != "completed" and not is_lapsed(job, ctx.now())
         ]
         claims = list(await ctx.list_owned(MachineClaim))
-        busy = find_busy_runners(jobs)
+        busy = find_busy_runners(jobs, ctx.now())
         runners = [observe(claim, busy, ctx.now()) for claim in claims]
         self._note_activity(pool, jobs, ctx)
         desired, change_s = self._build_demand(pool, jobs, ctx)
@@ -263,10 +263,13 @@ async def _find_unusable_secret(pool: RunnerPool, ctx: Context[RunnerPool]) -> l
 
 
 def _compute_lapse_s(jobs: Sequence[Job], now: datetime) -> float | None:
-    """Seconds until the next queued job lapses; None if none is queued."""
-    ages = [compute_seconds_since(job.since, now) for job in jobs if job.status == "queued"]
-    known = [age_s for age_s in ages if age_s is not None]
-    return max(1.0, QUEUE_S - max(known) + 1.0) if known else None
+    """Seconds until the next job lapses; None if none is queued or runs."""
+    left = [
+        LONGEST_S[job.status] - age_s
+        for job in jobs
+        if job.status in LONGEST_S and (age_s := compute_seconds_since(job.since, now)) is not None
+    ]
+    return max(1.0, min(left) + 1.0) if left else None
 
 
 def _report_polling(

@@ -34,7 +34,7 @@ async def delete_runners(pool: RunnerPool, ctx: Context[RunnerPool]) -> None:
     if _ORPHAN in pool.metadata.finalizers:
         raise Waiting(Reason.DRAINING, "the runners are being released", after_s=_CHECK_S)
     record = await ctx.find(ConfigRecord, build_record_name(pool.metadata.name))
-    busy = find_busy_runners(read_jobs(record.data if record is not None else {}))
+    busy = find_busy_runners(read_jobs(record.data if record is not None else {}), ctx.now())
     claims = await ctx.list_owned(MachineClaim)
     await kill_overdue_jobs(pool, claims, busy, ctx)
     for claim in claims:

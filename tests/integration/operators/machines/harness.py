@@ -351,7 +351,7 @@ class Harness:
         pool = claim.spec.runner_pool_ref
         record = self.fixed.get((ConfigRecord, build_record_name(pool.name))) if pool else None
         return record is not None and build_runner_name(claim) in find_busy_runners(
-            read_jobs(record.data)
+            read_jobs(record.data), self.clock.now()
         )
 
     def can_work(self, claim: MachineClaim) -> bool:

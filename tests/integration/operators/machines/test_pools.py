@@ -15,7 +15,7 @@ from tests.integration.operators.machines.world import (
 )
 
 from quarterdeck.apis.core.config import ConfigMap, Secret
-from quarterdeck.apis.hypervisor.jobs import QUEUE_S, Job
+from quarterdeck.apis.hypervisor.jobs import QUEUE_S, RUN_S, Job
 from quarterdeck.apis.hypervisor.names import PRESERVE
 from quarterdeck.kit import http, rfc3339
 from quarterdeck.meta.objects import ObjectMeta
@@ -322,6 +322,22 @@ async def test_job_that_is_queued_for_longer_than_github_allows_needs_no_runner(
         await runners(world, 1)
         await world.until(lambda: world.ours() == [], within_s=400.0)
         assert (await world.get(RunnerPool, "ci")).status.queued_jobs == 0
+
+
+async def test_job_that_ran_for_longer_than_github_allows_holds_no_runner() -> None:
+    async with open_world() as world, world.operator():
+        await make(world, minReplicas=1)
+        (claim,) = await runners(world, 1)
+        since = rfc3339.format_time(world.clock.now() - timedelta(seconds=RUN_S - 120.0))
+        job = Job(id="1", status="in_progress", runner=build_runner_name(claim), since=since)
+        pool = await world.get(RunnerPool, "ci")
+        await write_job(world.client, pool, job, world.clock.now())
+        await world.until(lambda: has_busy(world, 1))
+        await world.delete(MachineClaim, claim.metadata.name)
+        await world.advance(60)
+        assert claim.metadata.name in world.ours()
+        await world.until(lambda: claim.metadata.name not in world.ours(), within_s=300.0)
+        await world.until(lambda: has_busy(world, 0))
 
 
 @pytest.mark.parametrize("policy", ["Background", "Foreground"])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.apis.hypervisor.jobs import Job, read_jobs
+from quarterdeck.apis.hypervisor.jobs import Job, find_busy_runners, read_jobs
 from quarterdeck.services.runners.events import (
     InvalidDelivery,
     is_signature,
@@ -48,6 +48,18 @@ def test_job_that_was_queued_too_long_is_forgotten_and_a_running_one_is_not() ->
     running = Job(id="2", status="in_progress", runner="r1", since=old)
     data = apply({}, Job(id="1", since=old), running, Job(id="3", since=STAMP))
     assert [job.id for job in read_jobs(data)] == ["2", "3"]
+
+
+def test_job_that_ran_for_longer_than_github_allows_is_forgotten() -> None:
+    """The delivery of its end was lost; the record would grow until nothing fits into it."""
+    days = {"1": "2026-11-10T10:00:00Z", "2": "2026-11-11T10:00:00Z"}
+    jobs = [
+        Job(id=number, status="in_progress", runner=f"r{number}", since=since)
+        for number, since in days.items()
+    ]
+    assert find_busy_runners(jobs, NOW).keys() == {"r2"}
+    data = {f"job-{job.id}": msgspec.json.encode(job).decode() for job in jobs}
+    assert [job.id for job in read_jobs(apply(data, Job(id="3", since=STAMP)))] == ["2", "3"]
 
 
 def test_runner_is_kept_when_a_later_event_does_not_name_it() -> None:
