@@ -202,6 +202,7 @@ def test_ssh_command_has_address_and_user(
         ("fd00::7/64", ["fd00::7"]),
         ("127.0.0.1:2222", ["-p", "2222", "127.0.0.1"]),
         ("[fd00::7]:2222", ["-p", "2222", "fd00::7"]),
+        ("[fd00::7]", ["fd00::7"]),
     ],
 )
 def test_ssh_takes_addresses_as_claims_show_them(address: str, command: list[str]) -> None:

@@ -68,7 +68,8 @@ def build_command(address: str, user: str, identity: str) -> list[str]:
     """
     host, port = address.partition("/")[0], ""
     if host.startswith("["):
-        host, _, port = host[1:].partition("]:")
+        host, _, port = host[1:].partition("]")
+        port = port.removeprefix(":")
     elif host.count(":") == 1:
         host, _, port = host.partition(":")
     command = ["ssh"]
