@@ -10,6 +10,7 @@ the last durable revision is undone; revisions already handed out are not used a
 """
 
 import asyncio
+import bisect
 import contextlib
 from collections.abc import Callable, Generator, Iterator, Sequence
 
@@ -81,6 +82,20 @@ class Ticket:
             raise self._error
         return self.event.after
 
+    def call_when_done(self, callback: Callable[[StorageError | None], None]) -> None:
+        """Call back in a later turn, with the error if the write was undone; for who cannot wait.
+
+        A write that is durable is published before the call.
+        """
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiter.add_done_callback(lambda _: callback(self._error))
+        if self._is_done:
+            waiter.set_result(None)
+            return
+        if self._waiters is None:
+            self._waiters = []
+        self._waiters.append(waiter)
+
     def resolve(self, error: StorageError | None) -> None:
         """Notify all waiters."""
         self._is_done = True
@@ -134,6 +149,14 @@ class Sequencer:
     def has_pending(self, resource: str) -> bool:
         """Whether a write of a resource is decided and not durable yet."""
         return any(key.resource == resource for key in self._pending)
+
+    def find_waiting(self, revision: int) -> Ticket | None:
+        """The write of a revision, if it is decided and not durable yet."""
+        for tickets in (self._committing, self._gathering):
+            at = bisect.bisect_left(tickets, revision, key=lambda each: each.revision)
+            if at < len(tickets) and tickets[at].revision == revision:
+                return tickets[at]
+        return None
 
     def put(self, key: StoreKey, encode: Encode, *, facts: object, expected: int | None) -> Ticket:
         """Decide to create or replace."""

@@ -94,6 +94,13 @@ class Store:
         """Whether a write of a resource is decided and not published yet."""
         return self._sequencer.has_pending(resource)
 
+    def find_waiting(self, revision: int) -> Ticket | None:
+        """The write of a revision, if it is decided and not durable yet.
+
+        None also for a write that was undone: revisions are not used again, but left out.
+        """
+        return self._sequencer.find_waiting(revision)
+
     def put(
         self, key: StoreKey, encode: Encode, *, facts: object = None, expected: int | None = ANY
     ) -> Ticket:

@@ -3,7 +3,7 @@
 import asyncio
 
 from quarterdeck.server.core import Core
-from quarterdeck.storage import Entry
+from quarterdeck.storage import Entry, RevisionConflict, Ticket
 from quarterdeck.wire.status import Timeout
 
 
@@ -11,14 +11,36 @@ async def wait_until_durable(core: Core, entry: Entry) -> None:
     """Wait until an entry is durable, so that a response may contain it.
 
     Raises:
+        RevisionConflict: if its write was undone, or there is a newer entry already.
         Timeout: if it is not durable within the request timeout.
     """
-    if core.store.revision < entry.revision and not await wait_for_revision(
-        core, entry.revision, timeout_s=core.options.request_timeout_s
-    ):
+    ticket = core.store.find_waiting(entry.revision)
+    if ticket is not None and not await _wait_for_ticket(core, ticket):
         raise Timeout(
             "the write was not committed within the request timeout; its outcome is unknown"
         )
+    # a higher revision of the store is no proof: those of writes that were undone are left out
+    present = core.store.get(entry.key)
+    current = 0 if present is None else present.revision
+    if current != entry.revision:
+        raise RevisionConflict(entry.key, entry.revision, current)
+
+
+async def _wait_for_ticket(core: Core, ticket: Ticket) -> bool:
+    """Wait until a write is durable or undone; False if it is neither within the time limit."""
+    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def finish(_error: object = None) -> None:
+        if not done.done():
+            done.set_result(None)
+
+    ticket.call_when_done(finish)
+    timer = core.timers.call_later(core.options.request_timeout_s, finish)
+    try:
+        await done
+        return ticket.is_done
+    finally:
+        timer.cancel()
 
 
 async def wait_for_revision(core: Core, revision: int, *, timeout_s: float) -> bool:

@@ -1,5 +1,6 @@
 """What creation, change and deletion share: intent, result, admission attributes and errors."""
 
+import contextlib
 from collections.abc import Callable
 
 import msgspec
@@ -13,7 +14,7 @@ from quarterdeck.server.registry.metadata_checks import checks_metadata, get_kin
 from quarterdeck.server.registry.metadata_validation import validate_finalizers
 from quarterdeck.server.registry.resource import Context, Object, ValidationTooExpensive
 from quarterdeck.server.request.call import Call
-from quarterdeck.storage import Entry
+from quarterdeck.storage import Entry, RevisionConflict
 from quarterdeck.storage.types import Encode
 from quarterdeck.wire.query import CreateOptions
 from quarterdeck.wire.status import Conflict, NotFound, RequestEntityTooLarge
@@ -96,11 +97,15 @@ def build_bounded_encoder(
 
 
 async def wait_for_completion(core: Core, call: Call, entry: Entry | None) -> None:
-    """Wait for the write of the server that follows one of a client; see `is_completed`."""
+    """Wait for the write of the server that follows one of a client; see `is_completed`.
+
+    The write of the client is durable in any case, and the server repeats its own if it fails.
+    """
     if call.resource.is_completed and entry is not None:
         follower = core.store.get_pending(entry.key)
         if follower is not None:
-            await wait_until_durable(core, follower)
+            with contextlib.suppress(RevisionConflict):
+                await wait_until_durable(core, follower)
 
 
 async def build_result(
