@@ -25,6 +25,7 @@ from quarterdeck.server.registry.object_meta import get_object_meta
 from quarterdeck.server.registry.resource import STATUS, Object
 from quarterdeck.server.system_objects import api_services, flow_control, kubernetes_service
 from quarterdeck.storage import Entry, StoreEvent, StoreKey, Ticket
+from quarterdeck.storage.retries import WriteRetries
 
 BUILTIN = "built-in"
 DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
@@ -63,9 +64,19 @@ async def bootstrap(core: Core) -> None:
     core.store.subscribe(lambda events: _apply_events(core, events))
     track = _build_tracker(core)
     DefinitionFinalizer(
-        core.store, registry, lambda: core.build_context("", ""), track=track
+        core.store,
+        registry,
+        lambda: core.build_context("", ""),
+        track=track,
+        retries=WriteRetries(core.timers.call_later),
     ).start()
-    EstablishingController(core.store, registry, core.clock.now, track=track).start()
+    EstablishingController(
+        core.store,
+        registry,
+        core.clock.now,
+        track=track,
+        retries=WriteRetries(core.timers.call_later),
+    ).start()
     # written together, so that they wait for the disk once
     tickets = [*_create_namespaces(core), *default_priorities.reconcile(core)]
     if core.options.has_system_objects:

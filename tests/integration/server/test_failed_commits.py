@@ -1,4 +1,4 @@
-"""Writes that the disk refuses: no answer tells of them."""
+"""Writes that the disk refuses: nobody is told of them, and the server repeats its own."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -6,10 +6,16 @@ from collections.abc import Callable, Sequence
 import pytest
 from tests.integration.server.conftest import CONFIG_MAPS, MERGE, Answer, Serving
 
+from quarterdeck.kit.clock import VirtualClock
+from quarterdeck.server.options import ServerOptions
 from quarterdeck.storage import CommitFailed, StorageError, StoreEvent
 from quarterdeck.storage.log import Done
 from quarterdeck.storage.memory import MemoryLog
+from quarterdeck.storage.retries import FIRST_RETRY_S
 from quarterdeck.testing.poll import eventually
+
+DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.stable.example.com"
+API_SERVICE = "/apis/apiregistration.k8s.io/v1/apiservices/v1.stable.example.com"
 
 
 class Disk:
@@ -40,6 +46,43 @@ class Disk:
 @pytest.fixture
 def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     return Disk(monkeypatch)
+
+
+async def test_a_definition_is_established_after_a_write_that_failed(
+    serving: Serving, disk: Disk
+) -> None:
+    clock = VirtualClock()
+    async with serving(clock=clock) as api:
+        disk.refuses = lambda event: event.key.resource.startswith("custom") and bool(event.before)
+        await api.define_widgets()
+        assert disk.refused == 1
+        assert not (await api("GET", DEFINITION)).body["status"]["conditions"]
+        disk.refuses = lambda event: False
+        await clock.advance(FIRST_RETRY_S)
+
+        async def is_established() -> bool:
+            conditions = (await api("GET", DEFINITION)).body["status"]["conditions"]
+            return {each["type"] for each in conditions} >= {"Established"}
+
+        await eventually(is_established)
+
+
+async def test_an_api_service_appears_after_a_write_that_failed(
+    serving: Serving, disk: Disk
+) -> None:
+    clock = VirtualClock()
+    async with serving(clock=clock, options=ServerOptions(has_system_objects=True)) as api:
+        disk.refuses = lambda event: event.key.name == API_SERVICE.rpartition("/")[2]
+        await api.define_widgets()
+        await eventually(lambda: disk.refused > 0)
+        assert (await api("GET", API_SERVICE)).status == 404
+        disk.refuses = lambda event: False
+        await clock.advance(FIRST_RETRY_S)
+
+        async def is_there() -> bool:
+            return (await api("GET", API_SERVICE)).status == 200
+
+        await eventually(is_there)
 
 
 @pytest.mark.parametrize("again", ["PATCH", "DELETE"])

@@ -8,6 +8,7 @@ A definition whose names are taken has `NamesAccepted: False` and is not served.
 checked again when another definition of its group is deleted.
 """
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -19,8 +20,9 @@ from quarterdeck.server.custom.finalizer import DEFINITIONS, Track
 from quarterdeck.server.registry.codec import build_encoder
 from quarterdeck.server.registry.registry import Registry
 from quarterdeck.server.registry.resource import Object
-from quarterdeck.storage import Entry, Store, StoreEvent
+from quarterdeck.storage import Entry, Store, StoreEvent, StoreKey
 from quarterdeck.storage.errors import StorageError
+from quarterdeck.storage.retries import WriteRetries
 
 FIELD_MANAGER = "kube-apiserver"
 """The field manager of the conditions and accepted names of a definition."""
@@ -30,12 +32,19 @@ class EstablishingController:
     """Writes accepted names and conditions; call `start` once, after the registry is subscribed."""
 
     def __init__(
-        self, store: Store, registry: Registry, now: Callable[[], datetime], *, track: Track
+        self,
+        store: Store,
+        registry: Registry,
+        now: Callable[[], datetime],
+        *,
+        track: Track,
+        retries: WriteRetries,
     ) -> None:
         self._store = store
         self._registry = registry
         self._now = now
         self._track = track
+        self._retries = retries
         self._accepted: dict[str, dict[str, Mapping[str, Any]]] = {}
         """The accepted names of every definition, by group and name of the definition."""
 
@@ -57,13 +66,17 @@ class EstablishingController:
                 self._update_status(event.after)
                 continue
             group = _group(event.key.name)
+            self._retries.forget(event.key.name)
             self._accepted.get(group, {}).pop(event.key.name, None)
             for entry in list(self._store.snapshot().range(DEFINITIONS)):
                 if _group(entry.key.name) == group:
                     self._update_status(entry)
 
     def _update_status(self, entry: Entry) -> None:
-        """Write the status, if it changed; a newer state is handled by its own event."""
+        """Write the status, if it changed; a newer state is handled by its own event.
+
+        A write that fails is decided again later, on the state of that time.
+        """
         present = self._store.get_pending(entry.key)
         if present is None or present.revision != entry.revision:
             return
@@ -74,10 +87,18 @@ class EstablishingController:
         if after["status"] == before.get("status"):
             return
         value = self._track(before, after)
+        name, repeat = entry.key.name, functools.partial(self._repeat, entry.key)
         try:
-            self._store.put(entry.key, build_encoder(value), expected=entry.revision)
+            ticket = self._store.put(entry.key, build_encoder(value), expected=entry.revision)
         except StorageError:
-            return  # the store is closing or full; the next start finishes this
+            self._retries.add(name, repeat)
+        else:
+            self._retries.watch(name, ticket, repeat)
+
+    def _repeat(self, key: StoreKey) -> None:
+        entry = self._store.get(key)
+        if entry is not None:
+            self._update_status(entry)
 
     def _record_names(self, name: str, accepted: Mapping[str, Any]) -> None:
         self._accepted.setdefault(_group(name), {})[name] = accepted

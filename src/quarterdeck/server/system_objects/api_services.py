@@ -4,6 +4,7 @@ Those of built-in versions are created at start. Those of custom versions come a
 definitions. An APIService that names a Service belongs to another server and is left alone.
 """
 
+import functools
 from collections.abc import Sequence
 
 from quarterdeck.kit import json as kit_json
@@ -14,6 +15,7 @@ from quarterdeck.server.registry.codec import build_encoder
 from quarterdeck.server.registry.resource import Object
 from quarterdeck.server.system_objects.objects import complete_metadata, create_missing
 from quarterdeck.storage import StorageError, StoreEvent, StoreKey, Ticket
+from quarterdeck.storage.retries import WriteRetries
 
 API_SERVICES = "apiservices.apiregistration.k8s.io"
 _DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
@@ -56,33 +58,47 @@ def reconcile(core: Core) -> list[Ticket]:
     """Create the APIServices that are missing, and follow definitions from now on."""
     own = [_build(core, each, _ON_START) for each in _list_versions(core, is_custom=False)]
     tickets = create_missing(core, API_SERVICES, own)
-    _update_custom(core)
-    core.store.subscribe(lambda events: _apply_events(core, events))
+    retries = WriteRetries(core.timers.call_later)
+    _update_custom(core, retries)
+    core.store.subscribe(lambda events: _apply_events(core, retries, events))
     return tickets
 
 
-def _apply_events(core: Core, events: Sequence[StoreEvent]) -> None:
+def _apply_events(core: Core, retries: WriteRetries, events: Sequence[StoreEvent]) -> None:
     if any(each.key.resource == _DEFINITIONS for each in events):
-        _update_custom(core)
+        _update_custom(core, retries)
 
 
-def _update_custom(core: Core) -> None:
-    """Create and delete the APIServices of custom versions, by what is served now."""
+def _update_custom(core: Core, retries: WriteRetries) -> None:
+    """Write the APIServices of custom versions; what fails is decided again later."""
+    repeat = functools.partial(_update_custom, core, retries)
+    try:
+        ticket = _write_custom(core)
+    except StorageError:
+        retries.add(API_SERVICES, repeat)
+        return
+    if ticket is not None:
+        retries.watch(API_SERVICES, ticket, repeat)
+
+
+def _write_custom(core: Core) -> Ticket | None:
+    """Create and delete APIServices by what is served now; return the ticket of the last write."""
+    last: Ticket | None = None
     served = {_get_name(each): each for each in _list_versions(core, is_custom=True)}
     store = core.store
-    try:
-        for name, version in served.items():
-            key = StoreKey(API_SERVICES, "", name)
-            if store.get_pending(key) is None:
-                value = complete_metadata(core, _build(core, version, _FOLLOWS))
-                store.put(key, build_encoder(value), expected=0)
-        for entry in list(store.snapshot().range(API_SERVICES)):
-            value = kit_json.decode(entry.value)
-            labels = value["metadata"].get("labels") or {}
-            if labels.get(_MANAGED) == _FOLLOWS and entry.key.name not in served:
-                store.delete(entry.key, build_encoder(value), expected=entry.revision)
-    except StorageError:
-        return  # the store is closing or full, or the object changed: the next event retries
+    for name, version in served.items():
+        key = StoreKey(API_SERVICES, "", name)
+        if store.get_pending(key) is None:
+            value = complete_metadata(core, _build(core, version, _FOLLOWS))
+            last = store.put(key, build_encoder(value), expected=0)
+    for entry in list(store.snapshot().range(API_SERVICES)):
+        present = store.get_pending(entry.key)
+        if present is None or entry.key.name in served:
+            continue
+        value = kit_json.decode(present.value)
+        if (value["metadata"].get("labels") or {}).get(_MANAGED) == _FOLLOWS:
+            last = store.delete(entry.key, build_encoder(value), expected=present.revision)
+    return last
 
 
 def _list_versions(core: Core, *, is_custom: bool) -> list[GroupVersion]:

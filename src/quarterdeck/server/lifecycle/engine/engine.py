@@ -52,10 +52,9 @@ from quarterdeck.storage import (
     StoreKey,
     Ticket,
 )
+from quarterdeck.storage.retries import FIRST_RETRY_S, LAST_RETRY_S
 from quarterdeck.wire.status import ApiError
 
-FIRST_RETRY_S = 0.1
-LAST_RETRY_S = 60.0
 _LOAD_BATCH = 500
 _STORE_WAIT_S = 1.0
 
