@@ -15,15 +15,16 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from quarterdeck.kit.http.plain_request import SecondDescriptor
+from quarterdeck.kit.http.plain_request import answer_plain_request
 from quarterdeck.kit.http.state import ServerState
 
 _log = logging.getLogger(__name__)
 _BACKLOG = 1024
 _PORT_TRIES = 20
 _PAUSE_S = 0.1
+_LEAST_HANDSHAKE_S = 0.001
 _QUIET_S = 1.0
 """The shortest time between two log lines about refused certificates."""
 _OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -146,34 +147,42 @@ class Acceptor:
         return True
 
     async def _open(self, connected: socket.socket, host: str) -> None:
-        second = None if self._tls is None else SecondDescriptor(connected)
         try:
             connected.settimeout(0)
             if connected.family != socket.AF_UNIX:
                 connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            limits = self._state.limits
-            await asyncio.get_running_loop().connect_accepted_socket(
-                self._protocol,
-                connected,
-                ssl=self._tls,
-                ssl_shutdown_timeout=None if self._tls is None else limits.linger_timeout_s,
-                ssl_handshake_timeout=None
-                if self._tls is None
-                else self._state.limits.handshake_timeout_s,
-            )
+            if self._tls is None:
+                await self._connect(connected)
+            else:
+                await self._shake_hands(connected, self._tls)
         except (OSError, TimeoutError, ssl.SSLError) as error:
             self._state.handshake_failures_total += 1
             if isinstance(error, ssl.SSLCertVerificationError):
                 self._log_refusal(host, error)
-            if second is not None:
-                second.answer_failure(error)
             connected.close()
         except asyncio.CancelledError:
             connected.close()
             raise
-        finally:
-            if second is not None:
-                second.close()
+
+    async def _shake_hands(self, connected: socket.socket, tls: ssl.SSLContext) -> None:
+        """Open a TLS connection, unless the client speaks plain HTTP."""
+        loop, limits = asyncio.get_running_loop(), self._state.limits
+        deadline = loop.time() + limits.handshake_timeout_s
+        async with asyncio.timeout_at(deadline):
+            if await answer_plain_request(connected):
+                self._state.handshake_failures_total += 1
+                connected.close()
+                return
+        await self._connect(
+            connected,
+            ssl=tls,
+            ssl_shutdown_timeout=limits.linger_timeout_s,
+            ssl_handshake_timeout=max(deadline - loop.time(), _LEAST_HANDSHAKE_S),
+        )
+
+    async def _connect(self, connected: socket.socket, **tls: Any) -> None:
+        loop = asyncio.get_running_loop()
+        await loop.connect_accepted_socket(self._protocol, connected, **tls)
 
     def _log_refusal(self, host: str, error: ssl.SSLCertVerificationError) -> None:
         """Log the peer and the reason of a refused certificate; repeated ones are only counted."""

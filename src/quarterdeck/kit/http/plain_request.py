@@ -1,41 +1,63 @@
 """Answers plain HTTP on a TLS port in plain HTTP, as Go's servers do.
 
-The event loop makes the TLS handshake, and has closed the socket when we learn that it failed. A
-second descriptor keeps the connection open until then. It costs two system calls per handshake.
+The event loop makes the TLS handshake, and has taken the bytes and closed the socket when we learn
+that it failed. So the first bytes are looked at before it begins, and stay in the socket.
 """
 
-import os
+import asyncio
 import socket
-import ssl
-from contextlib import suppress
 from typing import Final
 
 _ANSWER: Final = (
     b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 )
-_REASON: Final = "HTTP_REQUEST"
-"""OpenSSL's name of the error; it knows GET, HEAD, POST and PUT."""
+_BEGINNINGS: Final = (b"GET /", b"HEAD ", b"POST ", b"PUT /", b"OPTIO")
+"""What Go takes for HTTP: it compares as many bytes as the header of a TLS record has."""
+_LENGTH: Final = 5
+_DRAIN_BYTES: Final = 65_536
 
 
-class SecondDescriptor:
-    """Keeps a connection open during its TLS handshake; the owner closes it afterwards."""
+async def answer_plain_request(connected: socket.socket) -> bool:
+    """Wait for the first bytes, and answer if they are plain HTTP; False if they are not."""
+    head = await _peek(connected)
+    if 0 < len(head) < _LENGTH and any(each.startswith(head) for each in _BEGINNINGS):
+        head = await _peek_all(connected)
+    if head not in _BEGINNINGS:
+        return False
+    connected.recv(_DRAIN_BYTES)  # bytes that nobody read would reset the connection
+    connected.send(_ANSWER)
+    return True
 
-    __slots__ = ("_number",)
 
-    def __init__(self, connected: socket.socket) -> None:
+async def _peek(connected: socket.socket) -> bytes:
+    """Wait for the first bytes; empty if the client closed the connection."""
+    while True:
         try:
-            self._number = os.dup(connected.fileno())
-        except OSError:
-            self._number = -1  # no descriptor is left: the connection counts, not this answer
+            return connected.recv(_LENGTH, socket.MSG_PEEK)
+        except BlockingIOError:
+            await _wait_until_readable(connected)
 
-    def answer_failure(self, error: Exception) -> None:
-        """Send the answer if the handshake failed because the client sent plain HTTP."""
-        if isinstance(error, ssl.SSLError) and error.reason == _REASON and self._number >= 0:
-            with suppress(OSError):
-                os.write(self._number, _ANSWER)
 
-    def close(self) -> None:
-        """Close the descriptor; the connection ends if the socket is closed too."""
-        if self._number >= 0:
-            os.close(self._number)
-            self._number = -1
+async def _peek_all(connected: socket.socket) -> bytes:
+    """Wait for as many bytes as are compared; fewer if the kernel cannot wait for them."""
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, _LENGTH)
+    try:
+        await _wait_until_readable(connected)
+        return await _peek(connected)
+    finally:
+        connected.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
+
+
+async def _wait_until_readable(connected: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[None] = loop.create_future()
+
+    def finish() -> None:
+        if not ready.done():
+            ready.set_result(None)
+
+    loop.add_reader(connected.fileno(), finish)
+    try:
+        await ready
+    finally:
+        loop.remove_reader(connected.fileno())
