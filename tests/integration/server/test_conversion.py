@@ -231,6 +231,21 @@ async def test_objects_are_deleted_in_any_version(serving: Any) -> None:
         assert (await api("GET", V1)).body["items"] == []
 
 
+async def test_a_collection_is_deleted_and_listed_in_any_version(serving: Any) -> None:
+    async with doors(serving) as (api, webhook):
+        names = [f"d{number:02}" for number in range(40)]
+        for name in names:
+            assert (await api("POST", V1, door(name))).status == 201
+        webhook.sizes.clear()
+        gone = await api("DELETE", V2)
+        assert gone.status == 200
+        assert [each["spec"]["address"] for each in gone.body["items"]] == [
+            f"{name}:80" for name in names
+        ]
+        assert sum(webhook.sizes) <= 3 * len(names)  # the list, and each to v2 and back
+        assert (await api("GET", V1)).body["items"] == []
+
+
 def webhook_configuration(hooks: WebhookServer, kind: str) -> Object:
     rule = {
         "apiGroups": ["conv.example.com"],

@@ -10,10 +10,11 @@ from quarterdeck.server.core.time_slice import TimeSlice
 from quarterdeck.server.handlers.delete import read_options
 from quarterdeck.server.read.list_page import read_list_page
 from quarterdeck.server.read.selection import parse_selection
+from quarterdeck.server.registry.conversion import ConversionNeeded
 from quarterdeck.server.request.call import Call
 from quarterdeck.server.response import lists, responses
 from quarterdeck.storage import Entry
-from quarterdeck.wire.query import ListOptions
+from quarterdeck.wire.query import DeleteOptions, ListOptions
 from quarterdeck.wire.status import NotFound
 
 _NO_LIMIT = sys.maxsize
@@ -34,10 +35,20 @@ async def handle(core: Core, call: Call) -> responses.Response:
         path = call.path._replace(namespace=entry.key.namespace, name=entry.key.name)
         one = msgspec.structs.replace(call, path=path)
         try:
-            await write.delete(core, one, options)
+            await _delete(core, one, options)
         except NotFound:
             continue
         deleted.append(entry)
         await turns.yield_if_due()
     size = sum(len(entry.value) for entry in deleted)
     return await lists.build_list_response(core, call, deleted, size=size, metadata=metadata)
+
+
+async def _delete(core: Core, call: Call, options: DeleteOptions) -> None:
+    """Delete one object; only this is run again for a conversion, not the whole request."""
+    try:
+        await write.delete(core, call, options)
+    except ConversionNeeded as needed:
+        await core.conversions.retry_with_conversions(
+            lambda: write.delete(core, call, options), needed
+        )
