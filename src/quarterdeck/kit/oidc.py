@@ -1,8 +1,8 @@
 """OpenID Connect: verify ID tokens of an issuer, with its keys fetched and kept current.
 
 `check_id_token` is pure. `Issuer` fetches the discovery document and the key set over HTTPS, and
-fetches the keys again when a token names one it has not seen, at most once in ten seconds: issuers
-rotate their keys, and a client with invented key names must not cause many requests to the issuer.
+fetches the keys again when none of those it knows has signed a token, at most once in ten seconds:
+issuers rotate their keys, and a client with forged tokens must not cause many requests to them.
 """
 
 import asyncio
@@ -34,6 +34,10 @@ class KeysNotFetched(OidcError):
     """Raised when a token may be good, but the keys to verify it are not known yet."""
 
 
+class NotVerified(OidcError):
+    """Raised when none of the known keys has signed a token."""
+
+
 class Expectation(msgspec.Struct, frozen=True, kw_only=True):
     """The claims that an ID token must have."""
 
@@ -59,7 +63,7 @@ def check_id_token(
     try:
         claims = jws.verify(token, keys)
     except jws.InvalidToken as error:
-        raise OidcError(str(error)) from error
+        raise NotVerified(str(error)) from error
     if claims.get("iss") != expected.issuer:
         raise OidcError(f"the token was issued by another issuer than {expected.issuer}")
     if not set(list_audiences(claims)) & set(expected.audiences):
@@ -125,7 +129,13 @@ class Issuer:
         is_known = token.key_id in names if token.key_id else bool(self._keys)
         if not is_known and self._may_fetch():
             raise KeysNotFetched("the key that signed the token has not been fetched")
-        return check_id_token(token, self._keys, self.expected, now=self._clock.now().timestamp())
+        now = self._clock.now().timestamp()
+        try:
+            return check_id_token(token, self._keys, self.expected, now=now)
+        except NotVerified as error:  # keys without a name are rotated too, and names used again
+            if self._may_fetch():
+                raise KeysNotFetched("no known key has signed the token") from error
+            raise
 
     async def fetch_keys(self) -> None:
         """Fetch the keys unless they were just fetched; a failure is kept in `last_error`."""

@@ -171,6 +171,24 @@ async def test_rotated_keys_are_fetched_but_not_for_every_guess(tmp_path: Path) 
         assert provider.fetched == 2
 
 
+@pytest.mark.parametrize("name", ["one", ""], ids=["same name", "no name"])
+async def test_a_key_is_fetched_that_takes_the_name_of_the_one_before(
+    tmp_path: Path, name: str
+) -> None:
+    async with world(tmp_path) as (provider, cluster):
+        clock = cluster.api.core.clock
+        assert isinstance(clock, VirtualClock)
+        provider.keys = {name: generate_key()}
+        assert isinstance(await who(cluster, provider.sign(name)), dict)
+        provider.keys = {name: generate_key()}
+        for _ in range(5):
+            assert await who(cluster, provider.sign(name)) == 401
+        assert provider.fetched == 1
+        await clock.advance(11)
+        assert isinstance(await who(cluster, provider.sign(name)), dict)
+        assert provider.fetched == 2
+
+
 async def test_documents_of_another_issuer_are_refused(tmp_path: Path) -> None:
     async with world(tmp_path) as (provider, cluster):
         provider.issuer = "https://elsewhere.example.com"
