@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from tests.integration.server.conftest import definition
 from webhook_server import webhook_server
 
 from quarterdeck.kit import http
@@ -36,6 +37,21 @@ async def test_namespace_takes_its_contents_along(world: Any) -> None:
         await cluster.delete("namespaces", "team")
         assert await cluster.get("namespaces", "team") is None
         assert await cluster.names("secrets", "team") == []
+
+
+async def test_namespace_takes_objects_along_that_are_not_served(world: Any) -> None:
+    async with world() as cluster:
+        await cluster.create("namespaces", NAMESPACE)
+        kinds = "customresourcedefinitions"
+        made = await cluster.create(kinds, definition())
+        kind = {"apiVersion": "stable.example.com/v1", "kind": "Widget"}
+        widget = {"metadata": {"name": "w", "finalizers": ["example.com/hold"]}}
+        await cluster.create("widgets", kind | widget, "team")
+        version = made["spec"]["versions"][0]
+        unserved = {"spec": {"versions": [{**version, "served": False}]}}
+        await cluster.patch(kinds, made["metadata"]["name"], unserved)
+        await cluster.delete("namespaces", "team")
+        assert await cluster.get("namespaces", "team") is None
 
 
 async def test_namespace_says_what_keeps_it(world: Any) -> None:

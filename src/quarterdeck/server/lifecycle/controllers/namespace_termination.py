@@ -57,7 +57,10 @@ class NamespaceTermination:
             spec = {**value["spec"], "finalizers": kept}
             return [update(NAMESPACES, value, "finalize", spec=spec)]
         if fresh:
-            return [Delete(key=entry.key, uid=get_object_meta(entry).uid) for entry in fresh]
+            return [
+                Delete(key=entry.key, uid=get_object_meta(entry).uid, with_unserved=True)
+                for entry in fresh
+            ]
         return _explain(value, contents, format_moment(view.now))
 
 

@@ -51,6 +51,8 @@ class Delete(msgspec.Struct, frozen=True, kw_only=True):
     grace_s: int | None = None
     revision: int | None = None
     """The revision it was read at, if it may be deleted in that state only."""
+    with_unserved: bool = False
+    """Whether it is removed if no version of its kind is served; else it is left then."""
 
 
 class Remove(msgspec.Struct, frozen=True, kw_only=True):

@@ -187,8 +187,10 @@ class Writer:
             raise StaleObject(str(action.key))
         value = await self._decode(entry)
         resource = self._find_resource_of(value) or self._find_resource(action.key.resource)
-        if resource is None or value["metadata"].get("uid") != action.uid:
+        if value["metadata"].get("uid") != action.uid:
             return None
+        if resource is None:
+            return self._remove_unserved(action, entry, value)
         options = DeleteOptions(
             propagation_policy=action.policy, grace_period_seconds=action.grace_s
         )
@@ -198,6 +200,12 @@ class Writer:
         if not is_kept:
             return store.delete(entry.key, encode, expected=entry.revision)
         return store.put(entry.key, encode, expected=entry.revision) if is_changed else None
+
+    def _remove_unserved(self, action: Delete, entry: Entry, value: Object) -> Ticket | None:
+        """Remove an object of a kind that is not served: nobody could take its finalizers off."""
+        if not action.with_unserved:
+            return None
+        return self._core.store.delete(entry.key, build_encoder(value), expected=entry.revision)
 
     async def remove(self, action: Remove) -> Ticket:
         """Remove an object at once.
