@@ -70,6 +70,20 @@ def _read_varint(data: Any, position: int) -> tuple[int, int]:
             raise ProtobufError("proto: integer overflow")
 
 
+def read_packed(data: Any) -> list[int]:
+    """The varints of a packed list.
+
+    Raises:
+        ProtobufError: if the bytes end within one.
+    """
+    found: list[int] = []
+    position, end = 0, len(data)
+    while position < end:
+        value, position = _read_varint(data, position)
+        found.append(value)
+    return found
+
+
 def read_text(value: Any) -> str:
     """A string field."""
     try:

@@ -61,7 +61,7 @@ def _decode(body: bytes) -> dict[str, Any]:
 class _Slot(msgspec.Struct, frozen=True):
     name: str
     read: Reader
-    shape: str  # "one", "list", "map", "inline"
+    shape: str  # "one", "list", "numbers", "map", "inline"
     omit_zero: bool
 
 
@@ -75,7 +75,9 @@ def _build_slot(field: table.Field) -> _Slot:
     if not field.name:
         return _Slot("", _build_reader(expression.lstrip("*")), "inline", omit_zero=False)
     if expression.startswith("[]"):
-        return _Slot(field.name, _build_reader(expression[2:]), "list", omit_zero=False)
+        read = _build_reader(expression[2:])
+        shape = "numbers" if read in _VARINTS else "list"
+        return _Slot(field.name, read, shape, omit_zero=False)
     if expression.startswith("{}"):
         return _Slot(field.name, _build_reader(expression[2:]), "map", omit_zero=False)
     pointer = expression.startswith("*")
@@ -134,6 +136,9 @@ def _store(result: dict[str, Any], slot: _Slot, raw: Any) -> None:
     match slot.shape:
         case "list":
             result.setdefault(slot.name, []).append(slot.read(raw))
+        case "numbers":
+            if numbers := [raw] if isinstance(raw, int) else protowire.read_packed(raw):
+                result.setdefault(slot.name, []).extend(map(slot.read, numbers))
         case "map":
             key, value = _read_map_entry(raw, slot.read)
             result.setdefault(slot.name, {})[key] = value
@@ -176,6 +181,9 @@ _SCALARS: dict[str, Reader] = {
     "float64": protowire.read_double,
     "bytes": _read_base64,
 }
+
+_VARINTS = (protowire.read_bool, protowire.read_signed, protowire.read_unsigned)
+"""Readers whose values a list may have one by one or packed, as each client chooses."""
 
 
 def _read_wrapped_list(data: Any) -> list[str]:

@@ -10,6 +10,7 @@ from example_counts import count_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quarterdeck.kit import protowire
 from quarterdeck.meta import builtins
 from quarterdeck.meta.identity import GVK, GroupVersion
 
@@ -52,6 +53,29 @@ def test_map_aliases_hold_quantities() -> None:
 def test_integers_or_strings_keep_their_kind() -> None:
     assert kubectl("pdb")["spec"]["minAvailable"] == "50%"
     assert kubectl("pdbint")["spec"]["maxUnavailable"] == 1
+
+
+def build_pod(*groups: bytes) -> bytes:
+    context = protowire.write_bytes(14, b"".join(groups))
+    raw = protowire.write_bytes(2, context)
+    kind = protowire.write_bytes(1, b"v1") + protowire.write_bytes(2, b"Pod")
+    return b"k8s\x00" + protowire.write_bytes(1, kind) + protowire.write_bytes(2, raw)
+
+
+@given(st.lists(st.lists(st.integers(-(2**63), 2**63 - 1)), min_size=1))
+def test_numbers_of_a_list_may_be_packed(parts: list[list[int]]) -> None:
+    """As Go reads them; other implementations write such lists in either way, or in both."""
+    single = [protowire.write_number(4, each) for part in parts for each in part]
+    packed = [protowire.write_bytes(4, b"".join(map(protowire.write_varint, p))) for p in parts]
+    expected = builtins.decode_protobuf(build_pod(*single))
+    assert builtins.decode_protobuf(build_pod(*packed)) == expected
+    found = expected["spec"]["securityContext"].get("supplementalGroups", [])
+    assert found == [each for part in parts for each in part]
+
+
+def test_a_packed_list_that_ends_within_a_number_is_refused() -> None:
+    with pytest.raises(ValueError, match="unexpected EOF"):
+        builtins.decode_protobuf(build_pod(protowire.write_bytes(4, b"\x05\x80")))
 
 
 def test_a_body_without_the_magic_is_refused() -> None:
