@@ -35,10 +35,15 @@ class Cipher:
     def __init__(
         self, sealing: Mapping[str, EncryptionKey | None], keys: Sequence[EncryptionKey]
     ) -> None:
-        """`sealing` maps a resource to the key for its writes; `keys` are all keys for reads."""
+        """`sealing` maps a resource to the key for its writes; `keys` are all keys for reads.
+
+        Two keys may have the same name, as each entry of an EncryptionConfiguration names its own.
+        """
         self._sealing = dict(sealing)
-        self._keys = {key.name: key for key in keys}
-        self._ciphers: dict[str, Any] = {}
+        self._keys: dict[str, dict[bytes, EncryptionKey]] = {}
+        for key in keys:
+            self._keys.setdefault(key.name, {})[key.secret] = key
+        self._ciphers: dict[bytes, Any] = {}
 
     @property
     def resources(self) -> list[str]:
@@ -64,35 +69,51 @@ class Cipher:
             return value
         if not value.startswith(_PREFIX):
             raise _build_foreign(key, value)
-        from cryptography.exceptions import InvalidTag
-
-        name, _, rest = value.removeprefix(_PREFIX).partition(b":")
-        known = self._keys.get(name.decode(errors="replace"))
+        name, rest = _split(value)
+        known = self._keys.get(name)
         if known is None:
-            raise build_unknown_key_error(key, name.decode(errors="replace"))
-        nonce, sealed = rest[:_NONCE_BYTES], rest[_NONCE_BYTES:]
-        try:
-            found: bytes = self._get_cipher(known).decrypt(nonce, sealed, _bind(key))
-        except InvalidTag as error:
-            raise OpenFailed(
-                f"cannot decrypt {_show(key)}: it was encrypted with another key than "
-                f"{known.name!r}, or the value was changed"
-            ) from error
-        return found
+            raise build_unknown_key_error(key, name)
+        for each in known.values():
+            if (found := self._open(key, rest, each)) is not None:
+                return found
+        raise OpenFailed(
+            f"cannot decrypt {_show(key)}: it was encrypted with another key than {name!r}, or the "
+            "value was changed"
+        )
 
     def is_current(self, key: StoreKey, value: bytes) -> bool:
         """Whether a stored value is sealed as a new one would be."""
         sealing = self._sealing.get(key.resource)
         if sealing is None or not value:
             return not value.startswith(MARK)
-        return value.startswith(_PREFIX + sealing.name.encode() + b":")
+        if not value.startswith(_PREFIX + sealing.name.encode() + b":"):
+            return False
+        is_alone = len(self._keys.get(sealing.name, ())) <= 1
+        return is_alone or self._open(key, _split(value)[1], sealing) is not None
+
+    def _open(self, key: StoreKey, sealed: bytes, with_key: EncryptionKey) -> bytes | None:
+        """The value of nonce and ciphertext; None if the key is another one."""
+        from cryptography.exceptions import InvalidTag
+
+        nonce, text = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
+        try:
+            found: bytes = self._get_cipher(with_key).decrypt(nonce, text, _bind(key))
+        except InvalidTag:
+            return None
+        return found
 
     def _get_cipher(self, key: EncryptionKey) -> Any:
-        if key.name not in self._ciphers:
+        if key.secret not in self._ciphers:
             from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-            self._ciphers[key.name] = AESGCM(key.secret)
-        return self._ciphers[key.name]
+            self._ciphers[key.secret] = AESGCM(key.secret)
+        return self._ciphers[key.secret]
+
+
+def _split(value: bytes) -> tuple[str, bytes]:
+    """The name of the key of a sealed value, and what comes after it."""
+    name, _, rest = value.removeprefix(_PREFIX).partition(b":")
+    return name.decode(errors="replace"), rest
 
 
 def build_unknown_key_error(key: StoreKey, name: str) -> OpenFailed:

@@ -48,3 +48,20 @@ def test_other_resources_and_deletions_stay_plain() -> None:
     assert CIPHER.encrypt(KEY, b"") == b""
     assert CIPHER.is_current(KEY, b"")
     assert CIPHER.resources == ["secrets"]
+
+
+def test_two_resources_may_have_keys_of_one_name() -> None:
+    first, second = EncryptionKey("key1", b"a" * 32), EncryptionKey("key1", b"b" * 32)
+    pod = StoreKey("pods", "a", "x")
+    sealing = {"secrets": first, "pods": second}
+    sealed = Cipher(sealing, [first, second])
+    values = {key: sealed.encrypt(key, b"text") for key in (KEY, pod)}
+    opened = Cipher(sealing, [first, second])  # as after a restart
+    for key, value in values.items():
+        assert opened.decrypt(key, value) == b"text"
+        assert opened.is_current(key, value)
+    assert Cipher({"pods": second}, [second]).decrypt(pod, values[pod]) == b"text"
+    swapped = Cipher({"secrets": second, "pods": first}, [first, second])
+    for key, value in values.items():
+        assert swapped.decrypt(key, value) == b"text"
+        assert not swapped.is_current(key, value)
