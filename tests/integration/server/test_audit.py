@@ -95,6 +95,30 @@ async def test_levels_decide_what_is_written(options: ServerOptions) -> None:
     assert refused["annotations"]["authorization.k8s.io/decision"] == "forbid"
 
 
+async def test_the_status_of_a_response_is_written_with_its_details(
+    options: ServerOptions,
+) -> None:
+    assert options.audit_log is not None
+    maps = "/api/v1/namespaces/default/configmaps"
+    async with Cluster(options=options) as cluster, http.Client() as client:
+        world = World(cluster, client, options.audit_log)
+        await world.send("POST", maps, {"metadata": {"name": "a"}})
+        await world.send("POST", maps, {"metadata": {"name": "a"}})
+        await world.send("DELETE", f"{maps}/a")
+        accept = {"Accept": "application/vnd.kubernetes.protobuf"}
+        await world.send("POST", maps, {"metadata": {"name": "a"}})
+        await world.send("DELETE", f"{maps}/a", **accept)
+        made, taken, gone, _, gone_again = (each["responseStatus"] for each in world.events)
+    assert made == {"metadata": {}, "code": 201}
+    assert (taken["reason"], taken["details"]) == (
+        "AlreadyExists",
+        {"name": "a", "kind": "configmaps"},
+    )
+    for each in (gone, gone_again):
+        assert (each["status"], each["code"]) == ("Success", 200)
+        assert each["details"]["name"] == "a" and each["details"]["uid"]
+
+
 async def test_secrets_and_tokens_are_never_written(options: ServerOptions) -> None:
     assert options.audit_log is not None
     secrets, accounts = (

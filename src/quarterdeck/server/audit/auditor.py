@@ -18,6 +18,9 @@ from quarterdeck.server.authorization.request_attributes import describe_request
 from quarterdeck.wire import path as paths
 
 Result = TypeVar("Result")
+_STATUS_MEMBERS = ("status", "message", "reason", "details")
+_STATUS_HEAD = 32
+"""The first bytes of a body, which name its kind, in JSON and in protobuf."""
 _Run = Callable[[http.BodyWriter], Awaitable[None]]
 
 
@@ -220,18 +223,26 @@ def _build_subject(request: http.Request, user: User, verb: str) -> Subject:
 
 
 def _build_status(response: http.Response | http.StreamResponse, resource: str) -> dict[str, Any]:
+    """Build `responseStatus`: the code, and what a Status in the response says besides it."""
     found: dict[str, Any] = {"metadata": {}, "code": response.status}
-    if isinstance(response, http.Response) and response.status >= 400:
-        try:
-            body = _decode(response.body)
-        except ValueError:
-            return found
-        if isinstance(body, dict) and body.get("kind") == "Status":
-            wanted = ("status", "message", "reason")
-            found |= {name: body[name] for name in wanted if name in body}
-            if shows_content(str(body.get("reason")), resource=resource):
-                found["message"] = REDACTED
+    if not isinstance(response, http.Response) or not _may_be_status(response):
+        return found
+    try:
+        body = _decode(response.body)
+    except ValueError:
+        return found
+    if isinstance(body, dict) and body.get("kind") == "Status":
+        found |= {name: body[name] for name in _STATUS_MEMBERS if name in body}
+        is_failure = body.get("status") == "Failure"
+        if is_failure and shows_content(str(body.get("reason")), resource=resource):
+            found["message"] = REDACTED
+            found.pop("details", None)
     return found
+
+
+def _may_be_status(response: http.Response) -> bool:
+    """Whether a body is worth decoding: that of an error, or one that begins as a Status does."""
+    return response.status >= 400 or b"Status" in response.body[:_STATUS_HEAD]
 
 
 def _decode(data: bytes) -> Any:
