@@ -1,8 +1,30 @@
 """Events that expire, roles that add up, pods without a kubelet, endpoints."""
 
+import asyncio
+from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
+from quarterdeck.storage import CommitFailed, StoreEvent
+from quarterdeck.storage.log import Done
+from quarterdeck.storage.memory import MemoryLog
+
 HOUR = 3600
+
+
+class Disk:
+    """Refuses every batch with a write of one resource, while it is full."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, resource: str) -> None:
+        self.is_full = True
+        self._resource = resource
+        monkeypatch.setattr(MemoryLog, "commit", self.commit)
+
+    def commit(self, events: Sequence[StoreEvent], done: Done) -> None:
+        is_refused = self.is_full and any(each.key.resource == self._resource for each in events)
+        error = CommitFailed("the disk is full") if is_refused else None
+        asyncio.get_running_loop().call_soon(done, error)
 
 
 def event(name: str) -> dict[str, Any]:
@@ -20,6 +42,48 @@ async def test_events_are_forgotten_an_hour_after_their_last_write(world: Any) -
         assert await cluster.names("events") == ["kept"]
         await cluster.pass_time(HOUR / 2)
         assert await cluster.names("events") == []
+
+
+async def test_events_expire_whose_removal_failed(
+    world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with world() as cluster:
+        for name in ("a", "b", "c"):
+            await cluster.create("events", event(name))
+        disk = Disk(monkeypatch, "events")
+        await cluster.pass_time(HOUR + 1)
+        assert await cluster.names("events") == ["a", "b", "c"]
+        assert cluster.lifecycle.engine.statistics()["failing"] == 1
+        disk.is_full = False
+        await cluster.pass_time(60)
+        assert await cluster.names("events") == []
+        assert cluster.lifecycle.engine.statistics()["failing"] == 0
+
+
+async def test_more_events_expire_than_one_plan_removes(world: Any) -> None:
+    async with world() as cluster:
+        for number in range(501):
+            await cluster.create("events", event(f"e{number}"))
+        await cluster.pass_time(HOUR + 1)
+        assert await cluster.names("events") == []
+        await cluster.create("events", event("later"))
+        await cluster.pass_time(HOUR + 1)
+        assert await cluster.names("events") == []
+        assert cluster.lifecycle.engine.statistics()["waiting"] == 0
+
+
+async def test_a_node_is_registered_after_a_write_that_failed(
+    simulation: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = Disk(monkeypatch, "nodes")
+    async with simulation() as cluster:
+        assert await cluster.names("nodes") == []
+        disk.is_full = False
+        await cluster.pass_time(1)
+        assert await cluster.names("nodes") == ["quarterdeck-node-0"]
+        await cluster.delete("nodes", "quarterdeck-node-0")
+        await cluster.pass_time(60)
+        assert await cluster.names("nodes") == []
 
 
 async def test_aggregated_role_is_the_sum_of_its_parts(world: Any) -> None:

@@ -32,8 +32,13 @@ class EventExpiry:
         self._due: list[tuple[float, int, StoreKey]] = []
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """Add the deadline of an event; a plan is needed only if it is the earliest."""
+        """Add the deadline of an event; a plan is needed only if it is the earliest.
+
+        After a removal the next plan continues, if more events are due.
+        """
         if event.after is None:
+            if self._due and self._due[0][0] <= self._clock.now().timestamp():
+                yield _SWEEP
             return
         is_first = not self._due
         written = self._clock.now()
@@ -45,14 +50,20 @@ class EventExpiry:
             yield _SWEEP
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
-        """Remove expired events, and requeue for the next deadline."""
+        """Remove expired events, and requeue for the next deadline if none has expired.
+
+        An event is forgotten when the view shows that it is gone: a removal may fail, or be given
+        up because another one of the same plan came too late.
+        """
         now = view.now.timestamp()
-        actions: list[Action] = []
-        while self._due and self._due[0][0] <= now and len(actions) < _MAX_ACTIONS:
-            _, revision, each = heapq.heappop(self._due)
-            value = view.get(each)
-            if value is not None and value["metadata"].get("resourceVersion") == str(revision):
-                actions.append(Remove(key=each, revision=revision))
-        if self._due:
-            actions.append(Requeue(max(0.0, self._due[0][0] - now)))
-        return actions
+        expired: list[tuple[float, int, StoreKey]] = []
+        while self._due and self._due[0][0] <= now and len(expired) < _MAX_ACTIONS:
+            first = heapq.heappop(self._due)
+            _, revision, each = first
+            if view.get_revision(each) == revision:
+                expired.append(first)
+        for still_due in expired:
+            heapq.heappush(self._due, still_due)
+        if expired:
+            return [Remove(key=key, revision=revision) for _, revision, key in expired]
+        return [Requeue(self._due[0][0] - now)] if self._due else []

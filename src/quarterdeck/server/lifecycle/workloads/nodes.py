@@ -68,7 +68,6 @@ class Nodes:
         if node is None:
             if key not in self._missing:
                 return ()
-            self._missing.discard(key)
             return [Create(NODES, build_node(key.name, self._get_number(key), view.now))]
         self._missing.discard(key)
         if SIMULATED_NODE not in get_annotations(node) or is_deleting(node):
