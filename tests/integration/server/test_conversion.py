@@ -344,6 +344,38 @@ async def test_policy_sees_the_version_it_matches(serving: Any) -> None:
         assert "denied request: not bad:80" in refused.message
 
 
+async def test_controllers_create_what_a_policy_with_converted_params_allows(serving: Any) -> None:
+    async with doors(serving, lifecycle=True) as (api, webhook):
+        await api("POST", V1, door("front"))
+        rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"]}
+        policy = {
+            "metadata": {"name": "p"},
+            "spec": {
+                "paramKind": {"apiVersion": "conv.example.com/v2", "kind": "Door"},
+                "matchConstraints": {"resourceRules": [{**rule, "resources": ["configmaps"]}]},
+                "validations": [{"expression": "params.spec.address == 'front:80'"}],
+            },
+        }
+        reference = {"name": "front", "namespace": "default", "parameterNotFoundAction": "Deny"}
+        binding = {
+            "metadata": {"name": "p"},
+            "spec": {
+                "policyName": "p",
+                "paramRef": reference,
+                "validationActions": ["Deny"],
+            },
+        }
+        for name, value in (("policies", policy), ("policybindings", binding)):
+            made = await api("POST", f"{ADMISSION}/validatingadmission{name}", value)
+            assert made.status == 201
+        webhook.sizes.clear()
+        await api.make("team", "/api/v1/namespaces")
+        await api.cluster.api.lifecycle.wait_until_idle()
+        found = await api("GET", "/api/v1/namespaces/team/configmaps/kube-root-ca.crt")
+        assert found.status == 200
+        assert webhook.sizes
+
+
 async def test_owner_that_goes_takes_objects_of_other_versions_along(serving: Any) -> None:
     async with doors(serving, lifecycle=True) as (api, webhook):
         owner = (await api("POST", V1, door("owner"))).body["metadata"]

@@ -43,6 +43,7 @@ from quarterdeck.server.lifecycle.engine.view import (
 )
 from quarterdeck.server.lifecycle.engine.writer import StaleObject, Writer
 from quarterdeck.server.registry.codec import decode_value
+from quarterdeck.server.registry.conversion import ConversionNeeded
 from quarterdeck.storage import (
     Closed,
     Entry,
@@ -252,6 +253,18 @@ class Engine:
         self._enqueue(item)
 
     async def _write(self, action: Action, manager: str) -> Ticket | None:
+        """Decide the write of an action.
+
+        A policy may read params that a webhook has to convert first: it is decided again then.
+        """
+        try:
+            return await self._decide(action, manager)
+        except ConversionNeeded as needed:
+            return await self._core.conversions.retry_with_conversions(
+                lambda: self._decide(action, manager), needed
+            )
+
+    async def _decide(self, action: Action, manager: str) -> Ticket | None:
         match action:
             case Create():
                 return await self._create(action, manager)
