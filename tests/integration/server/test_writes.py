@@ -131,6 +131,17 @@ async def test_generated_names_are_unique_and_short_enough(serving: Any) -> None
         assert {len(name) for name in found} == {63}
 
 
+async def test_services_with_generated_names_share_no_address(serving: Any) -> None:
+    async with serving() as api:
+        spec = {"type": "NodePort", "ports": [{"port": 80}]}
+        service = {"metadata": {"generateName": "web-"}, "spec": spec}
+        path = "/api/v1/namespaces/default/services"
+        made = await asyncio.gather(*[api("POST", path, service) for _ in range(20)])
+        specs = [each.body["spec"] for each in made]
+        assert len({each["clusterIP"] for each in specs}) == 20
+        assert len({each["ports"][0]["nodePort"] for each in specs}) == 20
+
+
 async def test_status_and_spec_do_not_mix(serving: Any) -> None:
     async with serving() as api:
         await api.define_widgets()

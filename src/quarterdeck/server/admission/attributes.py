@@ -29,7 +29,7 @@ class View(Protocol):
         ...
 
 
-class AdmissionAttributes(msgspec.Struct, kw_only=True, eq=False):
+class AdmissionAttributes(msgspec.Struct, kw_only=True, eq=False, weakref=True):
     """The attributes of a write that admission decides on."""
 
     verb: str

@@ -232,12 +232,36 @@ async def test_service_addresses_come_from_the_given_network() -> None:
     made = [service(name) for name in "abc"]
     for each in made:
         addresses.admit(attributes("services", each))
+        await put(store, "services", each)
     given = sorted(each["spec"]["clusterIP"] for each in made)
     assert given == ["10.0.0.4", "10.0.0.5", "10.0.0.6"]
     with pytest.raises(Invalid, match="range is full"):
         addresses.admit(attributes("services", service("d")))
     with pytest.raises(Invalid, match="not in the valid range"):
         addresses.admit(attributes("services", service("e", clusterIP="10.96.0.50")))
+    await store.close()
+
+
+async def test_an_address_is_reserved_while_its_write_is_decided() -> None:
+    store = await store_of()
+    addresses = ServiceAddresses(store, parse_network("10.0.0.0/29"))
+    for index in range(20):  # dry runs, or writes that are refused
+        addresses.admit(attributes("services", service(f"s{index}")))
+    unnamed = {"generateName": "web-", "namespace": "g"}
+    writes = [
+        attributes("services", service("") | {"metadata": dict(unnamed), "spec": {"ports": []}})
+        for _ in range(3)
+    ]
+    for write in writes:
+        addresses.admit(write)
+        addresses.admit(write)  # as in the second round of admission
+    given = {write.value["spec"]["clusterIP"] for write in writes if write.value}
+    assert given == {"10.0.0.4", "10.0.0.5", "10.0.0.6"}
+    with pytest.raises(Invalid, match="range is full"):
+        addresses.admit(attributes("services", service("d")))
+    writes.clear()
+    del write
+    addresses.admit(attributes("services", service("d")))
     await store.close()
 
 

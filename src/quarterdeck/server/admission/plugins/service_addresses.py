@@ -2,12 +2,14 @@
 
 The search starts at a place that depends on the service's name only, so the same manifests get the
 same addresses in every run. Addresses in use are read from the store at first use and followed from
-there; addresses that were allocated for writes not yet stored are reserved, up to a limit.
+there. An address allocated for a write that is not stored yet is reserved for as long as that write
+is being decided: a dry run or a write that is refused takes none away.
 """
 
 import ipaddress
+import itertools
+import weakref
 import zlib
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,7 +31,6 @@ NODE_PORTS = range(30000, 32768)
 _RESERVED_ADDRESSES = 16
 """The first addresses are given only to services that request one, such as the API or DNS."""
 _FEWEST_ADDRESSES = 8
-_MAX_OFFERED = 4096
 
 Holder = tuple[str, str]
 """Namespace and name of a service."""
@@ -62,26 +63,23 @@ class AllocationPool:
 
     def __init__(self) -> None:
         self._held: dict[Any, Holder] = {}
-        self._offered: OrderedDict[Any, Holder] = OrderedDict()
-
-    def is_free(self, value: Any, holder: Holder) -> bool:
-        """Whether a value is free for a service, or is already its own."""
-        return self._held.get(value, holder) == holder and (
-            self._offered.get(value, holder) == holder
+        self._reserved: weakref.WeakValueDictionary[Any, AdmissionAttributes] = (
+            weakref.WeakValueDictionary()
         )
+        """The writes that values are reserved for, while they are being decided."""
 
-    def reserve(self, value: Any, holder: Holder) -> None:
+    def is_free(self, value: Any, holder: Holder, write: AdmissionAttributes) -> bool:
+        """Whether a value is free for a write of a service, or is already its own."""
+        return self._held.get(value, holder) == holder and self._reserved.get(value, write) is write
+
+    def reserve(self, value: Any, write: AdmissionAttributes) -> None:
         """Reserve a value for a service that is about to be stored."""
-        self._offered[value] = holder
-        self._offered.move_to_end(value)
-        while len(self._offered) > _MAX_OFFERED:
-            self._offered.popitem(last=False)
+        self._reserved[value] = write
 
     def allocate(self, values: Sequence[Any], holder: Holder) -> None:
         """Record the values of a stored service."""
         for value in values:
             self._held[value] = holder
-            self._offered.pop(value, None)
 
     def release(self, values: Sequence[Any], holder: Holder) -> None:
         """Free the values that a service held."""
@@ -101,6 +99,8 @@ class ServiceAddresses(MutatingPlugin):
         self._addresses = AllocationPool()
         self._ports = AllocationPool()
         self._follows = False
+        self._numbers = itertools.count(1)
+        """Numbers for services whose names are generated later; so they begin at other places."""
 
     def admit(self, attributes: AdmissionAttributes) -> None:
         """Fill in addresses and node ports of a service.
@@ -116,17 +116,18 @@ class ServiceAddresses(MutatingPlugin):
         self._subscribe()
         spec = service.setdefault("spec", {})
         before = get_mapping(attributes.old or {}, "spec")
-        holder = (
-            attributes.namespace,
-            attributes.name or service["metadata"].get("generateName", ""),
-        )
+        holder = (attributes.namespace, attributes.name or self._build_place(service))
         if spec.get("type") != "ExternalName":
             if errors := init_ip_families(spec, before, (f"IPv{self._network.version}",)):
                 raise Invalid.of("Service", attributes.name, errors)
             if not before.get("clusterIP"):
                 self._set_address(spec, holder, attributes)
         if spec.get("type") in ("NodePort", "LoadBalancer"):
-            self._set_ports(spec, before, holder)
+            self._set_ports(spec, before, holder, attributes)
+
+    def _build_place(self, service: Object) -> str:
+        """Build what stands for a name that is not generated yet; no service has such a name."""
+        return f"{service['metadata'].get('generateName', '')}/{next(self._numbers)}"
 
     # addresses -----------------------------------------------------------------------------------
 
@@ -134,15 +135,15 @@ class ServiceAddresses(MutatingPlugin):
         wanted = spec.get("clusterIP") or ""
         if wanted and wanted != "None":
             self._check(wanted, holder, attributes)
-        address = wanted or self._allocate_address(holder)
+        address = wanted or self._allocate_address(holder, attributes)
         if address != "None":
-            self._addresses.reserve(address, holder)
+            self._addresses.reserve(address, attributes)
         spec["clusterIP"] = address
         spec["clusterIPs"] = spec.get("clusterIPs") or [address]
 
     def _check(self, wanted: str, holder: Holder, attributes: AdmissionAttributes) -> None:
         problem = _check_address(wanted, self._network)
-        if not problem and not self._addresses.is_free(wanted, holder):
+        if not problem and not self._addresses.is_free(wanted, holder, attributes):
             problem = "provided IP is already allocated"
         if problem:
             text = f"failed to allocate IP {wanted}: {problem}"
@@ -151,13 +152,13 @@ class ServiceAddresses(MutatingPlugin):
             ]
             raise Invalid.of("Service", attributes.name, errors)
 
-    def _allocate_address(self, holder: Holder) -> str:
+    def _allocate_address(self, holder: Holder, write: AdmissionAttributes) -> str:
         reserved = min(_RESERVED_ADDRESSES, self._network.num_addresses // 2)
         size = self._network.num_addresses - reserved - 1
         start = zlib.crc32("/".join(holder).encode()) % size
         for step in range(size):
             address = str(self._network[reserved + (start + step) % size])
-            if self._addresses.is_free(address, holder):
+            if self._addresses.is_free(address, holder, write):
                 return address
         raise Invalid.of(
             "Service",
@@ -167,7 +168,9 @@ class ServiceAddresses(MutatingPlugin):
 
     # node ports ----------------------------------------------------------------------------------
 
-    def _set_ports(self, spec: Object, before: Object, holder: Holder) -> None:
+    def _set_ports(
+        self, spec: Object, before: Object, holder: Holder, write: AdmissionAttributes
+    ) -> None:
         kept = {
             (each.get("port"), each.get("protocol")): each.get("nodePort")
             for each in get_items(before, "ports")
@@ -177,25 +180,27 @@ class ServiceAddresses(MutatingPlugin):
             if not port.get("nodePort") and known:
                 port["nodePort"] = known
             if not port.get("nodePort"):
-                port["nodePort"] = self._allocate_port(holder, index)
-            elif text := self._check_port(port["nodePort"], holder):
+                port["nodePort"] = self._allocate_port(holder, index, write)
+            elif text := self._check_port(port["nodePort"], holder, write):
                 place = f"spec.ports[{index}].nodePort"
                 raise Invalid.of("Service", holder[1], [invalid(place, port["nodePort"], text)])
-            self._ports.reserve(port["nodePort"], holder)
+            self._ports.reserve(port["nodePort"], write)
 
-    def _check_port(self, port: int, holder: Holder) -> str:
+    def _check_port(self, port: int, holder: Holder, write: AdmissionAttributes) -> str:
         if port not in NODE_PORTS:
             return (
                 "provided port is not in the valid range. The range of valid ports is"
                 f" {NODE_PORTS[0]}-{NODE_PORTS[-1]}"
             )
-        return "" if self._ports.is_free(port, holder) else "provided port is already allocated"
+        return (
+            "" if self._ports.is_free(port, holder, write) else "provided port is already allocated"
+        )
 
-    def _allocate_port(self, holder: Holder, index: int) -> int:
+    def _allocate_port(self, holder: Holder, index: int, write: AdmissionAttributes) -> int:
         start = zlib.crc32(f"{holder[0]}/{holder[1]}/{index}".encode()) % len(NODE_PORTS)
         for step in range(len(NODE_PORTS)):
             port = NODE_PORTS[(start + step) % len(NODE_PORTS)]
-            if self._ports.is_free(port, holder):
+            if self._ports.is_free(port, holder, write):
                 return port
         raise Invalid.of("Service", holder[1], [invalid("spec.ports", index, "range is full")])
 
