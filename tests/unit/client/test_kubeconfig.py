@@ -104,6 +104,38 @@ def test_relative_paths_are_relative_to_their_file(tmp_path: Path) -> None:
     assert config.exec.command == str(tmp_path / "bin" / "login")
 
 
+def test_links_are_followed_at_every_read(tmp_path: Path) -> None:
+    for version in ("one", "two"):
+        (tmp_path / version).mkdir()
+        (tmp_path / version / "ca.crt").write_text(version)
+    (tmp_path / "data").symlink_to("one")
+    (tmp_path / "ca.crt").symlink_to("data/ca.crt")
+    (tmp_path / "login").symlink_to("multicall")
+    path = write(
+        tmp_path / "config",
+        **{"current-context": "x"},
+        clusters=[
+            entry(
+                "cluster",
+                "c",
+                server="https://h",
+                **{"certificate-authority": str(tmp_path / "ca.crt")},
+            )
+        ],
+        users=[entry("user", "u", tokenFile="data/token", exec={"command": "./login"})],
+        contexts=[entry("context", "x", cluster="c", user="u")],
+    )
+    config = load_config(path)
+    assert config.certificate_authority.read() == b"one"
+    assert config.token_file == str(tmp_path / "data" / "token")
+    assert config.exec is not None
+    assert config.exec.command == str(tmp_path / "login")
+
+    (tmp_path / "data").unlink()
+    (tmp_path / "data").symlink_to("two")  # what a kubelet does with a mounted Secret
+    assert config.certificate_authority.read() == b"two"
+
+
 def test_embedded_data_wins_over_a_file(tmp_path: Path) -> None:
     data = base64.b64encode(b"inline").decode()
     path = write(

@@ -131,14 +131,18 @@ def _with_absolute_paths(body: Mapping[str, Any], folder: str) -> Mapping[str, A
     resolved = dict(body)
     for name in _PATHS:
         if resolved.get(name):
-            resolved[name] = os.path.realpath(os.path.join(folder, str(resolved[name])))
+            resolved[name] = _make_absolute(str(resolved[name]), folder)
     command = (resolved.get("exec") or {}).get("command", "")
     if "/" in command and not command.startswith("/"):
-        resolved["exec"] = {
-            **resolved["exec"],
-            "command": os.path.realpath(os.path.join(folder, command)),
-        }
+        resolved["exec"] = {**resolved["exec"], "command": _make_absolute(command, folder)}
     return resolved
+
+
+def _make_absolute(path: str, folder: str) -> str:
+    """A path of a file in `folder`. Links stay: whoever rotates a file points its link elsewhere,
+    and a program may look at the name by which it is called.
+    """
+    return os.path.abspath(os.path.join(folder, path))
 
 
 def _merge(first: Kubeconfig, second: Kubeconfig) -> Kubeconfig:
