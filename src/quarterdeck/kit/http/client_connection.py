@@ -322,6 +322,8 @@ class ClientConnection(asyncio.Protocol):
                 return  # the rest of the body is still wanted
             self._pump.cancel()
             self._keep_alive = False
+        if self._body_buffer is not None and self._body_buffer.is_full:
+            self._resume()  # nobody may ever read this body, but the next response must arrive
         self._response = None
         self._body_buffer = None
         self._total_at = _NEVER

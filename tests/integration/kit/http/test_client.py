@@ -325,6 +325,25 @@ async def test_a_consumer_that_does_not_read_holds_the_server_back() -> None:
         assert len(await response.read()) == 16 << 20
 
 
+async def test_a_complete_body_that_nobody_reads_does_not_block_the_next_response() -> None:
+    small = http.Client(limits=ClientLimits(buffer_bytes=10), read_timeout_s=5.0)
+
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n" + b"x" * 20)
+
+    async with scripted(script) as url, small as client:
+        for _ in range(2):
+            async with await client.request("GET", url) as response:
+                await eventually(lambda: response.is_complete)  # noqa: B023
+            response = await client.request("GET", url)
+            with pytest.raises(http.BodyTooLarge):
+                await response.read(5)
+        assert await (await client.request("GET", url)).read() == b"x" * 20
+        assert client.statistics().connections_total == 1
+
+
 async def test_a_body_beyond_the_limit_is_refused() -> None:
     async with pair() as (client, url, _):
         response = await client.request("POST", url, body=bytes(1000))
