@@ -12,7 +12,7 @@ from typing import Protocol
 
 import msgspec
 
-from quarterdeck.client.config.cluster import ClusterConfig, ExecConfig, FilePath
+from quarterdeck.client.config.cluster import ClusterConfig, ExecConfig, FilePath, is_token
 from quarterdeck.client.errors import CredentialError
 from quarterdeck.kit import json, rfc3339
 from quarterdeck.kit.clock import Clock
@@ -120,6 +120,8 @@ class TokenFileProvider:
             token = file.read().strip()
         if not token:
             raise ValueError("it is empty")
+        if not is_token(token):
+            raise ValueError("it contains a space, or what no header can have")
         return token
 
 
@@ -245,12 +247,20 @@ class ExecProvider:
             self._expires = rfc3339.parse(expires) if expires else None
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise CredentialError(problem) from error
-        token = status.get("token")
-        certificate = status.get("clientCertificateData") or ""
+        token, certificate, key = (
+            status.get(each) or "" for each in ("token", "clientCertificateData", "clientKeyData")
+        )
+        if not all(isinstance(each, str) for each in (token, certificate, key)):
+            raise CredentialError(problem)
         if not token and not certificate:
             raise CredentialError(f"{problem} with a token or a certificate")
+        if not is_token(token):
+            raise CredentialError(
+                f"the token of the exec plugin {self._config.command} contains a space, or what no "
+                "header can have"
+            )
         return Credentials(
             authorization=f"Bearer {token}" if token else "",
             certificate=certificate.encode(),
-            key=(status.get("clientKeyData") or "").encode(),
+            key=key.encode(),
         )

@@ -62,6 +62,13 @@ async def test_an_empty_token_file_is_named(tmp_path: Path) -> None:
         await TokenFileProvider(path, VirtualClock()).get_credentials()
 
 
+async def test_a_token_file_of_two_lines_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    path.write_text("one\ntwo\n")
+    with pytest.raises(CredentialError, match=r"token file .*token: it contains a space"):
+        await TokenFileProvider(path, VirtualClock()).get_credentials()
+
+
 async def test_an_exec_plugin_is_asked_again_before_its_answer_expires(tmp_path: Path) -> None:
     clock = VirtualClock()
     config = plugin(
@@ -88,6 +95,8 @@ print(json.dumps({{"kind": info["kind"], "status": {{
         ("sys.exit(3)", "failed with exit code 3"),
         ("print('nonsense secret')", "did not print an ExecCredential"),
         ("print(json.dumps({'status': {}}))", "with a token or a certificate"),
+        ("print(json.dumps({'status': {'token': 5}}))", "did not print an ExecCredential"),
+        ("print(json.dumps({'status': {'token': 'secret\\n'}}))", "contains a space"),
     ],
 )
 async def test_a_failing_plugin_is_named_without_its_output(

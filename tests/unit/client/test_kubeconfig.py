@@ -191,6 +191,69 @@ def test_what_is_wrong_is_named(tmp_path: Path, members: dict[str, Any], message
         load_config(write(tmp_path / "config", **members))
 
 
+@pytest.mark.parametrize(
+    ("cluster", "user", "message"),
+    [
+        pytest.param({}, {"exec": "aws"}, "exec must be a mapping", id="exec"),
+        pytest.param({}, {"exec": {"command": 5}}, "has no command", id="command"),
+        pytest.param(
+            {}, {"exec": {"command": "a", "args": "b"}}, "args must be a list", id="arguments"
+        ),
+        pytest.param(
+            {}, {"exec": {"command": "a", "env": {"A": "b"}}}, "env must be a list", id="variables"
+        ),
+        pytest.param(
+            {}, {"exec": {"command": "a", "env": [{"value": "b"}]}}, "no name", id="variable"
+        ),
+        pytest.param({}, {"as-groups": "admins"}, "as-groups must be a list", id="groups"),
+        pytest.param({}, {"as-user-extra": ["a"]}, "must be a mapping", id="extra"),
+        pytest.param({}, {"as-user-extra": {"a": "b"}}, "a must be a list", id="value of extra"),
+        pytest.param({}, {"token": "a\nb"}, "token contains a space", id="token of two lines"),
+        pytest.param({}, {"token": "é"}, "what no header can have", id="token beyond ASCII"),
+        pytest.param({}, {"client-key-data": "é"}, "is not base64", id="base64 beyond ASCII"),
+        pytest.param(
+            {"insecure-skip-tls-verify": "false"}, {}, "true or false, without quotes", id="flag"
+        ),
+        pytest.param({"server": "https://h:x"}, {}, "URL of the server", id="port"),
+        pytest.param({"server": "https://h:99999"}, {}, "URL of the server", id="large port"),
+        pytest.param({"server": "https://"}, {}, "URL of the server", id="no host"),
+        pytest.param({"server": "https://[::1"}, {}, "URL of the server", id="half an address"),
+        pytest.param({"server": "https://u:p@h"}, {}, "must not contain cred", id="password"),
+        pytest.param({"server": "https://h/?a=b"}, {}, "must not have a query", id="query"),
+    ],
+)
+def test_members_of_the_wrong_type_are_named(
+    tmp_path: Path, cluster: dict[str, Any], user: dict[str, Any], message: str
+) -> None:
+    path = write(
+        tmp_path / "config",
+        **{"current-context": "x"},
+        clusters=[entry("cluster", "c", **{"server": "https://h", **cluster})],
+        users=[entry("user", "u", **user)],
+        contexts=[entry("context", "x", cluster="c", user="u")],
+    )
+    with pytest.raises(ConfigError, match=message):
+        load_config(path, environment={"HTTPS_PROXY": "http://proxy"})
+
+
+@pytest.mark.parametrize("clusters", [5, "c", {"name": "c"}, ["c"]])
+def test_entries_that_are_no_list_are_named(clusters: object) -> None:
+    text = yaml.dump({"clusters": clusters}).encode()
+    with pytest.raises(ConfigError, match="the Secret: clusters must be a list"):
+        kubeconfig.parse_inline(text, origin="the Secret")
+
+
+def test_base64_may_be_wrapped(tmp_path: Path) -> None:
+    cluster = {"server": "https://h", "certificate-authority-data": "aW5s\naW5l\n"}
+    path = write(
+        tmp_path / "config",
+        **{"current-context": "x"},
+        clusters=[entry("cluster", "c", **cluster)],
+        contexts=[entry("context", "x", cluster="c")],
+    )
+    assert load_config(path).certificate_authority.read() == b"inline"
+
+
 def test_broken_yaml_names_file_and_place(tmp_path: Path) -> None:
     (tmp_path / "config").write_text("a: [")
     with pytest.raises(ConfigError, match=r"config is not YAML: line 2"):

@@ -16,6 +16,11 @@ _HEADER_SAFE = "!#$&'*+-.^_`|~"
 """What a header's name may hold besides letters and digits; `%` escapes the rest."""
 
 
+def is_token(text: str) -> bool:
+    """Whether a bearer token can be sent: others would break out of the header or be cut."""
+    return text.isascii() and text.isprintable() and " " not in text
+
+
 class ExecConfig(msgspec.Struct, frozen=True, kw_only=True):
     """A program that prints credentials."""
 

@@ -5,7 +5,6 @@ that contains them.
 """
 
 import base64
-import binascii
 import contextlib
 import os
 from collections.abc import Mapping, Sequence
@@ -19,10 +18,18 @@ from quarterdeck.client.config.cluster import (
     FilePath,
     Impersonation,
     PemSource,
+    is_token,
+)
+from quarterdeck.client.config.members import (
+    read_flag,
+    read_mapping,
+    read_mappings,
+    read_texts,
 )
 from quarterdeck.client.config.proxy import check_proxy
 from quarterdeck.client.errors import ConfigError
 from quarterdeck.kit import json
+from quarterdeck.kit.http.origin import parse_origin, split_url
 from quarterdeck.kit.redaction import Secret
 
 _LISTS = {"clusters": "cluster", "users": "user", "contexts": "context"}
@@ -117,8 +124,8 @@ def _read_entries(
     document: Mapping[str, Any], name: str, origin: str
 ) -> dict[str, Mapping[str, Any]]:
     found: dict[str, Mapping[str, Any]] = {}
-    for index, entry in enumerate(document.get(name) or ()):
-        if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+    for index, entry in enumerate(read_mappings(document, name, origin)):
+        if not isinstance(entry.get("name"), str):
             raise ConfigError(f"{origin} has no name at {name}[{index}]")
         body = entry.get(_LISTS[name]) or {}
         if not isinstance(body, dict):
@@ -132,8 +139,9 @@ def _with_absolute_paths(body: Mapping[str, Any], folder: str) -> Mapping[str, A
     for name in _PATHS:
         if resolved.get(name):
             resolved[name] = _make_absolute(str(resolved[name]), folder)
-    command = (resolved.get("exec") or {}).get("command", "")
-    if "/" in command and not command.startswith("/"):
+    plugin = resolved.get("exec")
+    command = plugin.get("command") if isinstance(plugin, dict) else ""
+    if isinstance(command, str) and "/" in command:
         resolved["exec"] = {**resolved["exec"], "command": _make_absolute(command, folder)}
     return resolved
 
@@ -142,7 +150,7 @@ def _make_absolute(path: str, folder: str) -> str:
     """A path of a file in `folder`. Links stay: whoever rotates a file points its link elsewhere,
     and a program may look at the name by which it is called.
     """
-    return os.path.abspath(os.path.join(folder, path))
+    return path if os.path.isabs(path) else os.path.abspath(os.path.join(folder, path))
 
 
 def _merge(first: Kubeconfig, second: Kubeconfig) -> Kubeconfig:
@@ -187,70 +195,101 @@ def _find_entry(
 def _build_cluster_config(
     name: str, cluster: Mapping[str, Any], user: Mapping[str, Any], namespace: str
 ) -> ClusterConfig:
-    server = str(cluster.get("server") or "")
-    if not server.startswith(("https://", "http://")):
-        raise ConfigError(f"context {name!r}: server {server!r} is not an http(s) URL")
+    where = f"context {name!r}"
     if "auth-provider" in user:
-        raise ConfigError(
-            f"context {name!r}: auth-provider was removed from Kubernetes; use an exec plugin"
-        )
+        raise ConfigError(f"{where}: auth-provider was removed from Kubernetes; use an exec plugin")
     return ClusterConfig(
         name=name,
-        server=server.rstrip("/"),
+        server=_read_server(cluster, where),
         namespace=namespace,
-        certificate_authority=_read_pem_source(cluster, "certificate-authority", name),
-        insecure_skip_tls_verify=bool(cluster.get("insecure-skip-tls-verify")),
+        certificate_authority=_read_pem_source(cluster, "certificate-authority", where),
+        insecure_skip_tls_verify=read_flag(cluster, "insecure-skip-tls-verify", where),
         tls_server_name=str(cluster.get("tls-server-name") or ""),
-        proxy_url=_read_proxy(cluster, name),
-        client_certificate=_read_pem_source(user, "client-certificate", name),
-        client_key=_read_pem_source(user, "client-key", name),
-        token=Secret(str(user["token"])) if user.get("token") else None,
+        proxy_url=_read_proxy(cluster, where),
+        client_certificate=_read_pem_source(user, "client-certificate", where),
+        client_key=_read_pem_source(user, "client-key", where),
+        token=_read_token(user, where),
         token_file=str(user["tokenFile"]) if user.get("tokenFile") else None,
         username=str(user.get("username") or ""),
         password=Secret(str(user["password"])) if user.get("password") else None,
-        exec=_read_exec(user["exec"], name) if user.get("exec") else None,
-        impersonate=_read_impersonation(user),
+        exec=_read_exec(user, where),
+        impersonate=_read_impersonation(user, where),
     )
 
 
-def _read_proxy(cluster: Mapping[str, Any], context: str) -> str:
+def _read_server(cluster: Mapping[str, Any], where: str) -> str:
+    server = str(cluster.get("server") or "")
+    if not server.startswith(("https://", "http://")):
+        raise ConfigError(f"{where}: server {server!r} is not an http(s) URL")
+    if "?" in server or "#" in server:
+        raise ConfigError(f"{where}: the URL of the server must not have a query or fragment")
+    try:
+        parse_origin(split_url(server)[0])
+    except ValueError as error:
+        raise ConfigError(f"{where}: the URL of the server is not valid: {error}") from error
+    return server.rstrip("/")
+
+
+def _read_proxy(cluster: Mapping[str, Any], where: str) -> str:
     url = str(cluster.get("proxy-url") or "")
-    return check_proxy(url, f"context {context!r}: proxy-url") if url else ""
+    return check_proxy(url, f"{where}: proxy-url") if url else ""
 
 
-def _read_pem_source(entry: Mapping[str, Any], member: str, context: str) -> PemSource:
+def _read_pem_source(entry: Mapping[str, Any], member: str, where: str) -> PemSource:
     if text := entry.get(f"{member}-data"):
-        try:
-            return PemSource(data=Secret(base64.b64decode(str(text), validate=True)))
-        except binascii.Error as error:
-            raise ConfigError(f"context {context!r}: {member}-data is not base64") from error
+        return PemSource(data=Secret(_decode_base64(str(text), f"{where}: {member}-data")))
     if path := entry.get(member):
         file = str(path)
         if not os.path.isfile(file):
-            raise ConfigError(f"context {context!r}: {member} {file} does not exist")
+            raise ConfigError(f"{where}: {member} {file} does not exist")
         return PemSource(file=file)
     return PemSource()
 
 
-def _read_exec(entry: Mapping[str, Any], context: str) -> ExecConfig:
-    if not entry.get("command"):
-        raise ConfigError(f"context {context!r}: the exec plugin has no command")
+def _decode_base64(text: str, where: str) -> bytes:
+    """Decode base64, in which line ends are ignored, as in Go."""
+    try:
+        return base64.b64decode("".join(text.splitlines()), validate=True)
+    except ValueError as error:
+        raise ConfigError(f"{where} is not base64") from error
+
+
+def _read_token(user: Mapping[str, Any], where: str) -> Secret[str] | None:
+    token = str(user.get("token") or "")
+    if not token:
+        return None
+    if not is_token(token):
+        raise ConfigError(f"{where}: token contains a space, or what no header can have")
+    return Secret(token)
+
+
+def _read_exec(user: Mapping[str, Any], where: str) -> ExecConfig | None:
+    entry = read_mapping(user, "exec", where)
+    if not entry:
+        return None
+    where = f"{where}: exec"
+    command = entry.get("command")
+    if not isinstance(command, str) or not command:
+        raise ConfigError(f"{where}: the exec plugin has no command")
+    variables = read_mappings(entry, "env", where)
+    if not all(isinstance(each.get("name"), str) for each in variables):
+        raise ConfigError(f"{where}: a variable of env has no name")
     return ExecConfig(
-        command=str(entry["command"]),
-        args=tuple(str(each) for each in entry.get("args") or ()),
-        env=tuple((str(e["name"]), str(e.get("value", ""))) for e in entry.get("env") or ()),
+        command=command,
+        args=read_texts(entry, "args", where),
+        env=tuple((str(each["name"]), str(each.get("value") or "")) for each in variables),
         api_version=str(entry.get("apiVersion") or "client.authentication.k8s.io/v1"),
         install_hint=str(entry.get("installHint") or ""),
-        provide_cluster_info=bool(entry.get("provideClusterInfo")),
+        provide_cluster_info=read_flag(entry, "provideClusterInfo", where),
         interactive_mode=str(entry.get("interactiveMode") or "IfAvailable"),
     )
 
 
-def _read_impersonation(user: Mapping[str, Any]) -> Impersonation:
-    extra = user.get("as-user-extra") or {}
+def _read_impersonation(user: Mapping[str, Any], where: str) -> Impersonation:
+    extra = read_mapping(user, "as-user-extra", where)
     return Impersonation(
         user=str(user.get("as") or ""),
         uid=str(user.get("as-uid") or ""),
-        groups=tuple(user.get("as-groups") or ()),
-        extra={str(name): tuple(values) for name, values in extra.items()},
+        groups=read_texts(user, "as-groups", where),
+        extra={str(name): read_texts(extra, name, f"{where}: as-user-extra") for name in extra},
     )
