@@ -102,10 +102,22 @@ def _list_objects(document: object, origin: str) -> Iterator[dict[str, Any]]:
     metadata = document.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     _check_text("apiVersion", document.get("apiVersion"), origin)
+    _check_api_version(document["apiVersion"], origin)
     _check_text("kind", document.get("kind"), origin)
     _check_text("metadata.name", metadata.get("name"), origin)
     _check_text("metadata.namespace", metadata.get("namespace") or "default", origin)
     yield document
+
+
+def _check_api_version(text: str, origin: str) -> None:
+    from quarterdeck.meta.identity import GroupVersion
+
+    try:
+        GroupVersion.parse(text)
+    except ValueError as error:
+        raise CommandError(
+            f"{origin}: apiVersion must be VERSION or GROUP/VERSION, got {text!r}", REFUSED
+        ) from error
 
 
 def _check_text(member: str, value: object, origin: str) -> None:

@@ -319,6 +319,11 @@ def test_mistakes_have_a_code_and_a_line(
         pytest.param("- 1\n", "expected a mapping", id="list"),
         pytest.param("kind: A\n", "apiVersion", id="version"),
         pytest.param("apiVersion: v1\nkind: A\n", "metadata.name", id="name"),
+        pytest.param(
+            "apiVersion: a/b/c\nkind: A\nmetadata: {name: a}\n",
+            "document 1: apiVersion must be VERSION or GROUP/VERSION, got 'a/b/c'",
+            id="three parts",
+        ),
         pytest.param("---\n", "no objects", id="empty"),
     ],
 )
