@@ -127,7 +127,14 @@ def patch(path: ResourcePath, body: bytes, kind: PatchType, options: PatchOption
 
 
 def delete(path: ResourcePath, options: DeleteOptions) -> ApiRequest:
-    """Remove one object."""
+    """Remove one object.
+
+    Raises:
+        ValueError: without its name the request would remove all objects of the kind; a proxy
+            that resolves dots would remove the collection or namespace above it.
+    """
+    if path.name in ("", ".", ".."):
+        raise ValueError(f"cannot delete an object of {path.resource} with the name {path.name!r}")
     return ApiRequest(
         verb="delete",
         method="DELETE",

@@ -299,6 +299,10 @@ def test_version_prints_client_and_server(shell: Shell, capsys: pytest.CaptureFi
         pytest.param(["get", "cm", "--what"], 2, "--what", id="flag"),
         pytest.param(["delete", "cm"], 2, "--filename", id="delete what"),
         pytest.param(["delete", "cm", "none"], 1, "", id="delete nobody"),
+        pytest.param(["delete", "cm", ""], 2, "give KIND and NAME", id="delete an empty name"),
+        pytest.param(["delete", "cm", "x", ""], 2, "give KIND and NAME", id="one empty name"),
+        pytest.param(["delete", "cm", ".."], 2, "invalid name '..'", id="delete dots"),
+        pytest.param(["delete", "cm", "x/y"], 2, "'x/y': give KIND NAME", id="delete a path"),
         pytest.param(["apply", "-f", "/nowhere"], 2, "/nowhere", id="file"),
         pytest.param(["events", "--for", "x"], 2, "KIND/NAME", id="about"),
         pytest.param(["events", "--limit", "0"], 2, "--limit", id="no events"),
@@ -428,6 +432,8 @@ def test_objects_are_deleted_by_one_word(shell: Shell, files: str) -> None:
     assert deleted == {"object": "configmap/one", "result": "deleted"}
     assert "configmap/one not found" in shell("delete", "cm/one", code=1)
     assert shell("delete", "cm/one", "--ignore-not-found") == ""
+    shell("apply", "-f", files)
+    assert shell("delete", "cm/one", "cm/two") == "configmap/one deleted\nconfigmap/two deleted\n"
     assert run(["delete", "cm/one", "--json", "--kubeconfig", str(shell.kubeconfig)]) == 1
     assert json.loads(shell.read().out) == {"object": "configmap/one", "result": "not found"}
 

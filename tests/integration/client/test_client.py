@@ -42,6 +42,17 @@ async def test_an_object_goes_through_all_typed_verbs() -> None:
             await client.get(ConfigMap, "a", "default")
 
 
+@pytest.mark.parametrize("name", ["", ".", ".."])
+async def test_a_delete_without_a_name_deletes_nothing(name: str) -> None:
+    async with Cluster() as cluster, client_of(cluster) as client:
+        await client.create(config_map("a"))
+        with pytest.raises(ValueError, match=f"cannot delete an object of configmaps .* '{name}'"):
+            await client.delete(ConfigMap, name, "default")
+        with pytest.raises(ValueError, match="cannot delete"):
+            await client.resource(CONFIG_MAPS).delete(name, "default")
+        await client.get(ConfigMap, "a", "default")
+
+
 async def test_an_update_never_loses_what_others_wrote_and_refuses_stale_reads() -> None:
     async with Cluster() as cluster, client_of(cluster) as client:
         first = await client.create(config_map("a", x="1"))

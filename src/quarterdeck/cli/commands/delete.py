@@ -12,7 +12,7 @@ from quarterdeck.cli.flags import (
     Kubeconfig,
     Kustomization,
     Namespace,
-    split_target,
+    split_targets,
 )
 from quarterdeck.cli.parameters import Argument, Option
 
@@ -42,11 +42,12 @@ async def delete(
 
     from quarterdeck.cli import manifest_files
 
-    if "/" in kind:
-        kind, one = split_target(kind, names[0] if names else "")
-        names = [one]
-    if bool(filename or kustomize) == bool(kind and names):
+    given = split_targets(kind, names or []) if kind else []
+    if bool(filename or kustomize) == bool(given) or not all(name for _, name in given):
         raise CommandError("give KIND and NAME, or manifests with --filename", REFUSED)
+    for _, name in given:
+        if name in (".", ".."):
+            raise CommandError(f"invalid name {name!r}", REFUSED)
     async with connect(kubeconfig, context) as client:
         if filename or kustomize:
             manifests = await with_progress(
@@ -57,7 +58,7 @@ async def delete(
                 client, manifests, namespace, ignore_not_found=ignore_not_found
             )
         else:
-            targets = await _find_targets(client, kind, names or [], namespace)
+            targets = [await _find_target(client, *each, namespace) for each in given]
         results = [
             await _delete(client, target, ignore_not_found=ignore_not_found, as_json=json)
             for target in targets
@@ -68,14 +69,11 @@ async def delete(
 COMMAND = Command(delete)
 
 
-async def _find_targets(
-    client: "Client", kind: str, names: list[str], namespace: str
-) -> "list[Target]":
+async def _find_target(client: "Client", kind: str, name: str, namespace: str) -> "Target":
     from quarterdeck.cli.resource_paths import find_resource
 
     found = await with_progress(find_resource(client, kind), "reading the list of resources")
-    where = (namespace or client.namespace) if found.namespaced else ""
-    return [(found, where, name) for name in names]
+    return found, (namespace or client.namespace) if found.namespaced else "", name
 
 
 async def _read_targets(
