@@ -13,6 +13,7 @@ from typing import NamedTuple
 from quarterdeck.app import certificates
 from quarterdeck.app.certificates import Certificates
 from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.pem import replace_identity
 
 POLL_S = 10.0
 _log = logging.getLogger(__name__)
@@ -69,7 +70,7 @@ class ServingCertificate:
             state = _read_state(self._files)
             if state == self._seen:
                 return False
-            self.context.load_cert_chain(*self._files)
+            replace_identity(self.context, *self._files)
         except (OSError, ssl.SSLError) as error:
             _log.warning(
                 "cannot load the new serving certificate; serving the old one",

@@ -21,6 +21,28 @@ def load_identity(context: ssl.SSLContext, certificate: bytes, key: bytes) -> No
         context.load_cert_chain(certificate_path, key_path)
 
 
+def replace_identity(
+    context: ssl.SSLContext, certificate: str | os.PathLike[str], key: str | os.PathLike[str]
+) -> None:
+    """Let a context in use show the certificate of other files, or leave it as it is.
+
+    `load_cert_chain` replaces the certificate before it reads the key: if they do not fit together,
+    the context is left without a key, and every handshake fails. So both are tried first.
+
+    Raises:
+        OSError: if a file cannot be read.
+        ssl.SSLError: if they are not PEM, or do not fit together.
+    """
+    pair = _read(certificate), _read(key)
+    load_identity(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), *pair)
+    load_identity(context, *pair)
+
+
+def _read(path: str | os.PathLike[str]) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
 @contextmanager
 def _to_file(content: bytes) -> Iterator[str]:
     """A path of a temporary file with the content: in memory on Linux, else a private file."""

@@ -15,7 +15,7 @@ from quarterdeck.app import certificates, embedded
 from quarterdeck.app.embedded import Embedded, Plan
 from quarterdeck.app.errors import StartError
 from quarterdeck.app.identities import Identities
-from quarterdeck.app.serving_certificate import ServingFiles
+from quarterdeck.app.serving_certificate import ServingCertificate, ServingFiles
 from quarterdeck.kit import http
 from quarterdeck.kit.certificate import Certificate, CertificateRequest, issue_certificate
 from quarterdeck.kit.clock import SystemClock, VirtualClock
@@ -261,14 +261,32 @@ def test_made_certificates_are_renewed_before_they_expire(tmp_path: Path) -> Non
 
 
 async def test_renewed_certificate_is_served_without_restart(tmp_path: Path) -> None:
-    from quarterdeck.app.serving_certificate import ServingCertificate
-
     clock = VirtualClock(NOW)
     made = certificates.ensure(tmp_path, NOW)
     serving_certificate = ServingCertificate(made, None, clock=clock)
     assert not serving_certificate.refresh()
     await clock.advance((300 * DAY).total_seconds())
     assert serving_certificate.refresh()
+
+
+async def test_a_certificate_without_its_key_does_not_replace_the_one_in_use(
+    tmp_path: Path,
+) -> None:
+    authority = make_authority("test")
+    files = issue(tmp_path, "used", issuer=authority)
+    other = issue(tmp_path, "other", issuer=authority)
+    made = certificates.ensure(tmp_path, NOW)
+    used = ServingCertificate(made, files, clock=VirtualClock(NOW))
+    trusting = ssl.create_default_context(cadata=authority.encode_certificate().decode())
+
+    async def respond(request: http.Request) -> http.Response:
+        return http.Response(200, [])
+
+    async with http.Server(respond) as server, http.Client(tls=trusting) as client:
+        listener = await server.listen("127.0.0.1", 0, tls=used.context)
+        files.certificate.write_bytes(other.certificate.read_bytes())
+        assert not used.refresh()
+        assert (await client.request("GET", listener.url)).status == 200
 
 
 @pytest.mark.parametrize(

@@ -163,6 +163,14 @@ async def test_a_rotated_certificate_is_served_without_a_restart(tmp_path: Path)
         assert certificate.refresh()
         assert await shown(url) == digest(second)
         assert (await read(url, "prometheus-token", trusting(second)))[0] == 200
+        made = generate_self_signed(SystemClock().now())
+        for half, content in zip(files, made, strict=True):  # a certificate first, then its key
+            before = half.read_bytes()
+            half.write_bytes(content)
+            with pytest.raises(CertificateError, match=r"tls\.key"):
+                certificate.refresh()
+            assert await shown(url) == digest(second), "the old one stays in force"
+            half.write_bytes(before)
         files.key.write_text("half written")
         with pytest.raises(CertificateError, match=r"tls\.key"):
             certificate.refresh()

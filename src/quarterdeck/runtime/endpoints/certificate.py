@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from quarterdeck.kit.clock import Clock
-from quarterdeck.kit.pem import load_identity
+from quarterdeck.kit.pem import load_identity, replace_identity
 from quarterdeck.runtime.endpoints.rotation import Rotation, plan_rotation
 from quarterdeck.runtime.observability.logging import Logger
 
@@ -108,7 +108,7 @@ class EndpointCertificate:
             state = tuple(_read_file_state(path) for path in files)
             if state == self._seen:
                 return False
-            self.context.load_cert_chain(*files)
+            replace_identity(self.context, *files)
         except ssl.SSLError as error:
             raise CertificateError(
                 f"cannot load {files.certificate} and {files.key}: "
