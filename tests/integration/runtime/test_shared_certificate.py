@@ -9,6 +9,7 @@ import pytest
 from quarterdeck.apis.core import ConfigMap, Secret
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.client.client import Client
+from quarterdeck.client.intercept import Call, Intercept, InterceptingApi
 from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import ObjectMeta
@@ -126,6 +127,18 @@ async def test_a_secret_of_somebody_else_is_left_alone() -> None:
             await share(cluster.client).refresh()
         found = await cluster.client.get(Secret, SECRET.name, SECRET.namespace)
         assert found.data == {"mine": "eA=="}
+
+
+async def test_a_page_of_a_proxy_is_a_failed_refresh() -> None:
+    async def answer_with_a_page(call: Call) -> bytes:
+        return b"<html>"
+
+    async with Cluster() as cluster:
+        api = InterceptingApi(cluster.client.raw, [Intercept("get", answer_with_a_page, times=1)])
+        shared = share(Client.from_api(api, cluster.client.config))
+        with pytest.raises(CertificateError, match="the answer is not an object"):
+            await shared.refresh()
+        assert await shared.refresh()
 
 
 async def test_a_missing_right_is_named() -> None:

@@ -9,7 +9,14 @@ from quarterdeck.client.errors import ClientError
 from quarterdeck.client.interfaces import Reader, Writer
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.deadline import run_within
-from quarterdeck.meta.objects import ObjectMeta, decode, encode, replace, with_metadata
+from quarterdeck.meta.objects import (
+    DecodeError,
+    ObjectMeta,
+    decode,
+    encode,
+    replace,
+    with_metadata,
+)
 from quarterdeck.runtime.leaderelection.state import (
     ElectionState,
     LeaderElectionRecord,
@@ -30,6 +37,8 @@ from quarterdeck.wire.status import (
 
 _REFUSALS = (BadRequest, Forbidden, Invalid, NotFound, Unauthorized)
 """Errors that a retry does not resolve."""
+_ERRORS = (ApiError, ClientError, OSError, TimeoutError, DecodeError)
+"""What may fail; a proxy in front of an API server may answer with a page of its own."""
 
 
 class ReaderWriter(Reader, Writer, Protocol):
@@ -132,7 +141,7 @@ class LeaderElector:
                     await self._write(lease, record)
                     self._log.info("released the lease")
                 return
-            except (ApiError, ClientError, OSError) as error:
+            except _ERRORS as error:
                 self._log.debug("cannot release the lease", reason=str(error))
 
     async def _try_acquire_or_renew(self) -> bool:
@@ -141,7 +150,7 @@ class LeaderElector:
         limit_s = self._state.compute_time_limit_s(asked_at)
         try:
             is_leading = await run_within(self._clock, limit_s, self._attempt(asked_at))
-        except (ApiError, ClientError, OSError, TimeoutError) as error:
+        except _ERRORS as error:
             self._lease = None  # our copy may be stale: read the lease before the next write
             self._record_failure(error)
             return False
@@ -150,7 +159,8 @@ class LeaderElector:
 
     def _record_failure(self, error: Exception) -> None:
         """Log a refusal once, as it persists until permissions, names or flags change."""
-        if not isinstance(error, _REFUSALS):
+        was_deleted = self.is_leader and isinstance(error, NotFound)
+        if was_deleted or not isinstance(error, _REFUSALS):
             self._log.debug("cannot acquire or renew the lease; trying again", reason=str(error))
             return
         problem = self._describe_refusal(error)

@@ -11,7 +11,7 @@ from quarterdeck.client.errors import ClientError
 from quarterdeck.client.interfaces import Reader, Writer
 from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.tasks import Supervisor, fan_out
-from quarterdeck.meta.objects import decode, encode
+from quarterdeck.meta.objects import DecodeError, decode, encode
 from quarterdeck.runtime.leaderelection.timing import LeaseTiming
 from quarterdeck.runtime.observability.logging import Logger
 from quarterdeck.runtime.sharding import leases
@@ -34,7 +34,8 @@ _FORGET_AFTER = 20.0
 """Lease times after which the Lease of a member that does not renew is deleted."""
 _PARALLEL = 8
 """How many Leases are written at a time."""
-_ERRORS = (ApiError, ClientError, OSError, TimeoutError)
+_ERRORS = (ApiError, ClientError, OSError, TimeoutError, DecodeError)
+"""What may fail; a proxy in front of an API server may answer with a page of its own."""
 
 
 class ReaderWriter(Reader, Writer, Protocol):

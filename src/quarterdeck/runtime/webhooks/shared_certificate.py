@@ -69,6 +69,10 @@ class SharedCertificate:
         """
         try:
             found = await self._synchronize()
+        except json.JsonError as error:
+            raise CertificateError(
+                f"cannot read Secret {self._secret}: the answer is not an object: {error}"
+            ) from error
         except (ApiError, ClientError) as error:
             raise CertificateError(
                 f"cannot share the webhook certificate by Secret {self._secret}: {error}; "

@@ -31,6 +31,10 @@ class Leases:
         self.failures: deque[float] = deque()
         """Seconds after which the next requests fail."""
         self.is_answering = True
+        self.is_gone = False
+        """Whether the lease was deleted, and the next write of it meets that."""
+        self.pages: deque[bytes] = deque()
+        """What a proxy answers instead."""
 
     async def get(self, path: object, options: object = None) -> bytes:
         await self._fail_if_due()
@@ -43,6 +47,9 @@ class Leases:
 
     async def update(self, path: object, body: bytes, options: object = None) -> bytes:
         await self._fail_if_due()
+        if self.document is None and self.is_gone:
+            self.is_gone = False
+            raise NotFound.of("leases", "lock")
         self.document = msgspec.json.decode(body)
         return await self._answer()
 
@@ -54,7 +61,7 @@ class Leases:
     async def _answer(self) -> bytes:
         if not self.is_answering:
             await self.clock.sleep(NEVER)
-        return msgspec.json.encode(self.document)
+        return self.pages.popleft() if self.pages else msgspec.json.encode(self.document)
 
     @property
     def holder(self) -> str:
@@ -120,6 +127,44 @@ async def test_a_leader_survives_failures_that_end_before_its_deadline() -> None
         await clock.advance(60)
         assert elector.is_leader
         assert not renewing.done()
+
+
+@pytest.mark.parametrize("page", [b"<html>", b"[]", b'{"spec": 5}'])
+async def test_a_page_of_a_proxy_is_a_failed_attempt(page: bytes) -> None:
+    clock = VirtualClock()
+    leases = Leases(clock)
+    elector = make_elector(leases)
+    leases.pages.append(page)
+    async with Supervisor() as tasks:
+        acquiring = tasks.spawn(elector.acquire(), name="acquire")
+        await clock.advance(10)
+        assert acquiring.done()
+        assert elector.is_leader
+    leases.pages.append(page)
+    async with Supervisor() as tasks:
+        renewing = tasks.spawn(elector.renew(), name="renew")
+        await clock.advance(30)
+        assert elector.is_leader
+        assert not renewing.done()
+    leases.pages.append(page)
+    await elector.release()
+    assert leases.holder == ""
+
+
+async def test_a_lease_deleted_while_we_lead_is_created_again_and_no_refusal() -> None:
+    clock = VirtualClock()
+    leases = Leases(clock)
+    elector = make_elector(leases)
+    await elector.acquire()
+    leases.document, leases.is_gone = None, True
+    async with Supervisor() as tasks:
+        tasks.spawn(elector.renew(), name="renew")
+        await clock.advance(2.1)
+        assert not leases.is_gone
+        assert elector.check() == ""
+        await clock.advance(2.1)
+        assert leases.holder == "ours"
+        assert elector.is_leader
 
 
 async def test_a_lease_is_released_although_the_last_renewal_failed() -> None:
