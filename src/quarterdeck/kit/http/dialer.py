@@ -52,7 +52,7 @@ class Proxy:
         if parts.scheme != "http" or not parts.hostname:
             raise ValueError("a proxy must be given as http://[user:password@]host:port")
         self.host = parts.hostname
-        self.port = parts.port or 3128
+        self.port = parts.port or 80  # as in Go, whose programs read the same variables
         self.authorization: str | None = None
         if parts.username is not None:
             login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"

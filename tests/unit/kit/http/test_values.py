@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from quarterdeck.kit import http
 from quarterdeck.kit.http.body_buffer import BodyBuffer
+from quarterdeck.kit.http.dialer import Proxy
 from quarterdeck.kit.http.encode import encode_chunk, format_headers, format_status_line
 from quarterdeck.kit.http.origin import parse_origin, split_server_url, split_url
 from quarterdeck.kit.http.response import LineSplitter
@@ -214,3 +215,16 @@ async def test_a_body_on_its_way_must_be_awaited() -> None:
     request.body_buffer.finish()
     assert request.read_nowait(10) is None, "two pieces have to be joined"
     assert await request.read(10) == b"12345"
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "port"),
+    [
+        ("http://proxy.example", "proxy.example", 80),
+        ("http://proxy.example:3128/", "proxy.example", 3128),
+        ("http://u:p@[fd00::1]", "fd00::1", 80),
+    ],
+)
+def test_a_proxy_without_a_port_has_the_port_of_http(url: str, host: str, port: int) -> None:
+    proxy = Proxy(url)
+    assert (proxy.host, proxy.port) == (host, port)
