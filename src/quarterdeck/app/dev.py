@@ -123,16 +123,27 @@ class _Runner:
 
 
 def scan_sources(target: str) -> dict[Path, int]:
-    """The Python files beside the target, with the times they were written."""
+    """The Python files beside the target, with the times they were written.
+
+    Hidden folders, virtual environments and packages of Node have thousands of files that are not
+    the user's: to look at them would stop the API server, twice a second.
+    """
     path = Path(target)
     is_file = path.suffix == ".py" or "/" in target
     folder = path.parent if is_file else Path(target.partition(".")[0])
     if not folder.is_dir():
         folder = Path()
     found = {}
-    for each in sorted(folder.glob("**/*.py")):
-        try:
-            found[each] = each.stat().st_mtime_ns
-        except OSError:  # an editor replaces files
-            continue
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [each for each in folders if not _is_foreign(Path(parent, each))]
+        for each in (Path(parent, name) for name in names if name.endswith(".py")):
+            try:
+                found[each] = each.stat().st_mtime_ns
+            except OSError:  # an editor replaces files
+                continue
     return found
+
+
+def _is_foreign(folder: Path) -> bool:
+    is_environment = os.path.exists(folder / "pyvenv.cfg")
+    return is_environment or folder.name.startswith(".") or folder.name == "node_modules"

@@ -153,3 +153,12 @@ def test_sources_beside_a_target_are_found(tmp_path: Path) -> None:
     assert set(scan_sources("shop.operator")) == inside
     assert set(scan_sources("shop/operator.py")) == inside
     assert set(scan_sources("other")) == {*inside, Path("other.py")}
+
+
+def test_sources_of_others_are_not_looked_at(tmp_path: Path) -> None:
+    (tmp_path / "operator.py").touch()
+    for folder in (".venv/lib", "environment/lib", "web/node_modules/gyp", ".git"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "module.py").touch()
+    (tmp_path / "environment/pyvenv.cfg").touch()
+    assert set(scan_sources("operator.py")) == {Path("operator.py")}
