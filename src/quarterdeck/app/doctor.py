@@ -142,6 +142,9 @@ def _check_data(settings: Settings) -> Finding:
         return Finding("data", Health.OK, "in memory, nothing is stored")
     folder = settings.data_dir
     place = _find_existing(folder)
+    if not place.is_dir():
+        fix = "choose another folder with --data-dir, or use --in-memory"
+        return Finding("data", Health.BAD, f"{place} is not a folder: {fix}")
     if not os.access(place, os.W_OK):
         fix = "choose another folder with --data-dir, or use --in-memory"
         return Finding("data", Health.BAD, f"cannot write to {place}: {fix}")

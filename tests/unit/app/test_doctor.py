@@ -68,6 +68,17 @@ async def test_data_that_a_server_uses_names_its_process(tmp_path: Path) -> None
     assert (await find(build_settings(tmp_path)))["data"].health is Health.OK
 
 
+async def test_a_file_in_the_place_of_the_data_folder_is_bad(tmp_path: Path) -> None:
+    taken = tmp_path / "taken"
+    taken.touch()
+    for folder in (taken, taken / "below"):
+        found = (await find(build_settings(folder)))["data"]
+        assert (found.health, found.text.partition(":")[0]) == (
+            Health.BAD,
+            f"{taken} is not a folder",
+        )
+
+
 async def test_disk_that_is_nearly_full_is_bad(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
