@@ -21,8 +21,9 @@ def is_enabled(environment: Mapping[str, str] = os.environ) -> bool:
     """Whether the OTEL_* variables ask for traces."""
     if environment.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return False
-    exporter = environment.get("OTEL_TRACES_EXPORTER", "")
-    return exporter not in ("", "none") or any(environment.get(name) for name in _SWITCHES)
+    if exporter := environment.get("OTEL_TRACES_EXPORTER", ""):
+        return exporter != "none"  # the address of a collector may be there for metrics or logs
+    return any(environment.get(name) for name in _SWITCHES)
 
 
 def create_tracer(service: str, environment: Mapping[str, str] = os.environ) -> "Tracer | None":

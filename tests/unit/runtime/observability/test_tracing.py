@@ -40,6 +40,9 @@ def test_requests_join_the_span_of_their_reconcile() -> None:
 def test_traces_are_off_unless_asked_for() -> None:
     assert not tracing.is_enabled({})
     assert not tracing.is_enabled({"OTEL_TRACES_EXPORTER": "none"})
+    assert not tracing.is_enabled(
+        {"OTEL_TRACES_EXPORTER": "none", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318"}
+    )
     assert tracing.is_enabled({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318"})
     assert tracing.create_tracer("x", {"OTEL_SDK_DISABLED": "true"}) is None
 
