@@ -252,7 +252,11 @@ def test_events_are_sorted_filtered_and_bounded(shell: Shell, tmp_path: Path) ->
     assert len(shell("events", "--limit", "1").splitlines()) == 2
     assert "p0" not in shell("events", "--warnings", "-A")
     assert "p1" in shell("events", "--for", "pod/p1")
+    for kind in ("po", "pods", "Pod"):
+        assert "p1" in shell("events", "--for", f"{kind}/p1")
     assert "No events" in shell("events", "--for", "pods/nobody")
+    assert "No events" in shell("events", "--for", "ingresses/p1")
+    assert "No events" in shell("events", "--for", "unknown/p1")
     (event,) = json.loads(shell("events", "--for", "pod/p1", "-o", "json"))["items"]
     assert event["reason"] == "R"
     assert json.loads(shell("events", "--for", "pod/nobody", "-o", "json"))["items"] == []

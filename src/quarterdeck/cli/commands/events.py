@@ -1,12 +1,15 @@
 """`quarterdeck events`: show events."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect, with_progress
 from quarterdeck.cli.exit_codes import REFUSED, CommandError
 from quarterdeck.cli.flags import AllNamespaces, Context, Form, Kubeconfig, Namespace, Output
 from quarterdeck.cli.parameters import Option
+
+if TYPE_CHECKING:
+    from quarterdeck.client.client import Client
 
 _HEAD = ["LAST", "TYPE", "REASON", "OBJECT", "COUNT", "MESSAGE"]
 
@@ -38,10 +41,11 @@ async def events(
         where = "" if all_namespaces else namespace or client.namespace
         resource = client.resource(GVR("", "v1", "events"))
         listed = await with_progress(resource.list(where), "reading events")
+        kinds = await _find_kinds(client, kind) if about and listed else frozenset[str]()
     found = [
         each
         for each in sorted(listed, key=get_order)
-        if (not about or is_about(each, kind, name))
+        if (not about or is_about(each, kinds, name))
         and (not warnings or each.get("type") == "Warning")
     ][-limit:]
     if output is Form.JSON:
@@ -57,6 +61,22 @@ async def events(
 
 
 COMMAND = Command(events, only_reads=True)
+
+
+async def _find_kinds(client: "Client", word: str) -> frozenset[str]:
+    """The kinds, in small letters, that a kind, plural or short name may mean.
+
+    The server may not know the kind any more, while events about its objects are still there.
+    """
+    from quarterdeck.cli.resource_paths import find_resource
+    from quarterdeck.wire.status import NotFound
+
+    kinds = {word.lower(), word.lower().removesuffix("s")}
+    try:
+        found = await with_progress(find_resource(client, word), "reading the list of resources")
+    except NotFound:
+        return frozenset(kinds)
+    return frozenset({found.gvk.kind.lower()})
 
 
 def get_order(event: dict[str, Any]) -> tuple[str, int]:
@@ -76,11 +96,10 @@ def get_time(event: dict[str, Any]) -> str:
     )
 
 
-def is_about(event: dict[str, Any], kind: str, name: str) -> bool:
-    """Whether the involved object has this kind and name."""
+def is_about(event: dict[str, Any], kinds: frozenset[str], name: str) -> bool:
+    """Whether the involved object has one of these kinds, in small letters, and this name."""
     regarding = event.get("involvedObject") or {}
-    kinds = {str(regarding.get("kind", "")).lower(), f"{regarding.get('kind', '')}s".lower()}
-    return kind.lower() in kinds and regarding.get("name") == name
+    return str(regarding.get("kind", "")).lower() in kinds and regarding.get("name") == name
 
 
 def build_row(event: dict[str, Any]) -> list[str]:
