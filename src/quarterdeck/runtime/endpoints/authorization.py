@@ -40,6 +40,8 @@ class _User(NamedTuple):
     name: str
     uid: str
     groups: tuple[str, ...]
+    extra: tuple[tuple[str, tuple[str, ...]], ...]
+    """What else the API server knows of the caller, such as the scopes that limit a token."""
 
 
 class DelegatingAuthorizer:
@@ -95,8 +97,9 @@ class DelegatingAuthorizer:
         user = None
         if status.get("authenticated"):
             info = status.get("user", {})
-            groups = tuple(info.get("groups", ()))
-            user = _User(info.get("username", ""), info.get("uid", ""), groups)
+            groups = tuple(info.get("groups") or ())
+            extra = tuple((k, tuple(v or ())) for k, v in sorted((info.get("extra") or {}).items()))
+            user = _User(info.get("username", ""), info.get("uid", ""), groups, extra)
         _remember(self._users, digest, (now + _TOKEN_TTL_S, user))
         return user
 
@@ -114,6 +117,7 @@ class DelegatingAuthorizer:
                     "user": user.name,
                     "uid": user.uid,
                     "groups": list(user.groups),
+                    "extra": dict(user.extra),
                     "nonResourceAttributes": {"path": path, "verb": verb},
                 },
             },

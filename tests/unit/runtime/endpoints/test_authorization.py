@@ -33,13 +33,17 @@ class Reviews:
         self.asked.append(path.resource)
         spec = msgspec.json.decode(body)["spec"]
         if path.resource == "tokenreviews":
-            known = {"good": "prometheus", "other": "stranger"}.get(spec["token"])
+            known = {"good": "prometheus", "other": "stranger", "limited": "prometheus"}.get(
+                spec["token"]
+            )
             status: dict[str, Any] = {"authenticated": known is not None}
             if known:
                 status["user"] = {"username": known, "groups": ["g"]}
+            if spec["token"] == "limited":
+                status["user"]["extra"] = {"scopes.example.com": ["user:info"]}
         else:
             assert spec["nonResourceAttributes"] == {"path": "/metrics", "verb": "get"}
-            status = {"allowed": spec["user"] in self.allowed}
+            status = {"allowed": spec["user"] in self.allowed and not spec.get("extra")}
         return msgspec.json.encode({"status": status})
 
     async def update(
@@ -84,6 +88,7 @@ async def ask(guard: DelegatingAuthorizer, authorization: str = "") -> int:
         pytest.param("Basic Zm9v", 401, id="another scheme"),
         pytest.param("Bearer bad", 401, id="unknown token"),
         pytest.param("Bearer other", 403, id="known but not allowed"),
+        pytest.param("Bearer limited", 403, id="limited by the token's scopes"),
         pytest.param("Bearer good", 200, id="allowed"),
     ],
 )
