@@ -97,6 +97,7 @@ class _DiscoveryList(msgspec.Struct, frozen=True):
     items: tuple[_DiscoveredGroup, ...] = ()
 
 
+_CORE = _Group(versions=(_Version(group_version="v1"),))
 _AGGREGATED = "APIGroupDiscoveryList"
 _ACCEPT_AGGREGATED = ",".join(
     [
@@ -153,7 +154,11 @@ class Discovery:
     async def list_category(self, category: str) -> list[ApiResource]:
         """List the resources of a category such as `all`, each once; empty if there is none."""
         await self._load_all()
-        return [each for each in self._found.values() if category in each.categories]
+        found: dict[tuple[str, str], ApiResource] = {}
+        for each in self._found.values():  # the preferred version of each comes first
+            if category in each.categories:
+                found.setdefault((each.gvr.group, each.gvr.resource), each)
+        return list(found.values())
 
     async def list_resources(self) -> list[ApiResource]:
         """Every resource that can be listed."""
@@ -161,37 +166,42 @@ class Discovery:
         return [each for name, each in self._names.items() if name == each.gvr.resource]
 
     async def _load_all(self) -> None:
-        """Load all resources: two requests with aggregated discovery, else one for each group."""
+        """Load all resources: two requests with aggregated discovery, else one for each version.
+
+        A name means the resource in the first version of its group that has it: not every kind of
+        a group is served in the version that the group prefers.
+        """
         if await self._load_aggregated("/api"):
             await self._load_aggregated("/apis")
         else:
             await self._load_each()
 
     async def _load_aggregated(self, target: str) -> bool:
-        """Load resources of each group's preferred version; False without aggregated discovery."""
+        """Load the resources of each group; False without aggregated discovery."""
         listed = await self._read(target, _DiscoveryList, accept=_ACCEPT_AGGREGATED)
         if listed.kind != _AGGREGATED:
             return False
         for group in listed.items:
-            for each in group.versions[:1]:
+            named: set[str] = set()
+            for each in group.versions:
                 version = GroupVersion(group.metadata.name, each.version)
                 self._forget(version)
                 for found in each.resources:
                     names = frozenset(part.subresource for part in found.subresources)
-                    self._remember(found.to_resource(), version, names)
+                    self._remember(found.to_resource(), version, names, named)
         return True
 
     async def _load_each(self) -> None:
-        versions = [GroupVersion("", "v1")]
         groups = await self._read("/apis", _GroupList)
-        for group in groups.groups:
+        for group in (_CORE, *groups.groups):
             preferred = group.preferred_version or group.versions[0]
-            versions.append(GroupVersion.parse(preferred.group_version))
-        for version in versions:
-            with contextlib.suppress(ApiError):  # one aggregated API that is down hides no other
-                await self._load(version)
+            named: set[str] = set()
+            for each in dict.fromkeys((preferred, *group.versions)):
+                version = GroupVersion.parse(each.group_version)
+                with contextlib.suppress(ApiError):  # an aggregated API that is down hides no other
+                    await self._load(version, named)
 
-    async def _load(self, group_version: GroupVersion) -> None:
+    async def _load(self, group_version: GroupVersion, named: set[str] | None = None) -> None:
         listed = (await self._read(build_prefix(*group_version), _ResourceList)).resources
         subresources: dict[str, set[str]] = {}
         for each in listed:
@@ -201,7 +211,8 @@ class Discovery:
         self._forget(group_version)
         for each in listed:
             if "/" not in each.name:
-                self._remember(each, group_version, frozenset(subresources.get(each.name, ())))
+                parts = frozenset(subresources.get(each.name, ()))
+                self._remember(each, group_version, parts, set() if named is None else named)
 
     def _forget(self, group_version: GroupVersion) -> None:
         for gvk in [gvk for gvk in self._found if gvk[:2] == group_version]:
@@ -218,8 +229,13 @@ class Discovery:
             ) from error
 
     def _remember(
-        self, entry: _Resource, group_version: GroupVersion, subresources: frozenset[str]
+        self,
+        entry: _Resource,
+        group_version: GroupVersion,
+        subresources: frozenset[str],
+        named: set[str],
     ) -> None:
+        """Keep a resource; its names mean it unless `named`, which is filled, has it already."""
         group, version = entry.group or group_version.group, entry.version or group_version.version
         found = ApiResource(
             gvr=GVR(group, version, entry.name),
@@ -229,6 +245,9 @@ class Discovery:
             categories=entry.categories,
         )
         self._found[found.gvk] = found
+        if entry.name in named:
+            return
+        named.add(entry.name)
         for name in (
             entry.name,
             entry.singular_name or entry.kind.lower(),

@@ -2,11 +2,13 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import pytest
 
 from quarterdeck.apis.core import ConfigMap
+from quarterdeck.app import definitions
 from quarterdeck.app.cluster import Cluster
 from quarterdeck.client import Client, ClientError, ClusterConfig, RequestTimeout
 from quarterdeck.kit import http
@@ -105,15 +107,24 @@ async def test_a_slow_server_does_not_hold_up_others() -> None:
         slow.cancel()
 
 
+def discover_each(handler: http.Handler) -> http.Handler:
+    """Serve discovery as servers before 1.26 do: each group version by itself."""
+
+    async def handle(request: http.Request) -> http.Response | http.StreamResponse:
+        accept = request.headers.get("accept") or ""
+        if "APIGroupDiscoveryList" in accept:
+            request = http.Request.of(request.method, request.target, peer=request.peer)
+        return await handler(request)
+
+    return handle
+
+
 async def test_an_aggregated_api_that_is_down_hides_no_other() -> None:
     def down(handler: http.Handler) -> http.Handler:
         async def handle(request: http.Request) -> http.Response | http.StreamResponse:
             if request.path == "/apis/apps/v1":
                 return http.Response(503, [("content-type", "text/plain")], b"unavailable")
-            accept = request.headers.get("accept") or ""
-            if "APIGroupDiscoveryList" in accept:  # as servers before 1.26: each group by itself
-                request = http.Request.of(request.method, request.target, peer=request.peer)
-            return await handler(request)
+            return await discover_each(handler)(request)
 
         return handle
 
@@ -122,6 +133,51 @@ async def test_an_aggregated_api_that_is_down_hides_no_other() -> None:
         assert found.gvr.group == "coordination.k8s.io"
         with pytest.raises(NotFound):
             await cluster.client.discover_resource_by_name("deployments")
+
+
+def build_definition(plural: str, *versions: str) -> dict[str, Any]:
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {
+                "plural": plural,
+                "kind": plural.removesuffix("s").title(),
+                "categories": ["shop"],
+            },
+            "versions": [
+                {"name": each, "served": True, "storage": each == versions[0], "schema": schema}
+                for each in versions
+            ],
+        },
+    }
+
+
+@pytest.mark.parametrize("wrap", [None, discover_each], ids=["at once", "each by itself"])
+async def test_a_kind_that_the_preferred_version_of_its_group_lacks_is_found(
+    wrap: Callable[[http.Handler], http.Handler] | None,
+) -> None:
+    async with Cluster(faults=wrap) as cluster, Client(cluster.client.config) as client:
+        old, both = build_definition("olds", "v1alpha1"), build_definition("boths", "v1", "v1beta1")
+        await definitions.apply(cluster.client.raw, [old, both])
+        for name, version in {"olds": "v1alpha1", "old": "v1alpha1", "both": "v1"}.items():
+            for each in (name, f"{name}.example.com"):
+                _, found = await client.discover_resource_by_name(each)
+                assert found.gvr.version == version
+        category = await client.list_resources_in_category("shop")
+        assert {(each.gvr.resource, each.gvr.version) for each in category} == {
+            ("olds", "v1alpha1"),
+            ("boths", "v1"),
+        }
+        listed = [each.gvr for each in await client.list_resources()]
+        assert [each.version for each in listed if each.group == "example.com"] == [
+            "v1",
+            "v1alpha1",
+        ]
 
 
 async def test_a_limit_on_requests_is_kept() -> None:
