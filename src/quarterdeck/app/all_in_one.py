@@ -95,8 +95,12 @@ class _Pages(NamedTuple):
     def parse(cls, settings: Settings) -> "_Pages":
         """Parse the addresses in the settings. Raises SettingError for an invalid one."""
         return cls(
-            parse_bind(settings.health_bind_address, settings.health_port, flag="--health-port"),
-            parse_bind(settings.metrics_bind_address, settings.metrics_port, flag="--metrics-port"),
+            parse_bind(
+                settings.health_bind_address, settings.health_port, flag="--health-bind-address"
+            ),
+            parse_bind(
+                settings.metrics_bind_address, settings.metrics_port, flag="--metrics-bind-address"
+            ),
         )
 
 

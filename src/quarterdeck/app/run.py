@@ -100,8 +100,8 @@ def _parse_addresses(
     """The addresses of the health and metrics pages."""
     parse = partial(parse_bind, all_interfaces=all_interfaces)
     return (
-        parse(settings.health_bind_address, settings.health_port, flag="--health-port"),
-        parse(settings.metrics_bind_address, settings.metrics_port, flag="--metrics-port"),
+        parse(settings.health_bind_address, settings.health_port, flag="--health-bind-address"),
+        parse(settings.metrics_bind_address, settings.metrics_port, flag="--metrics-bind-address"),
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from quarterdeck.app import component_manifests, installation, manifests, parts
+from quarterdeck.app import all_in_one, component_manifests, installation, manifests, parts, run
 from quarterdeck.app.activity import ActivityPrinter
 from quarterdeck.app.bind_address import parse_bind
 from quarterdeck.app.console import Console, Started, find_program, format_started
@@ -53,6 +53,16 @@ def test_inside_a_cluster_the_port_is_reachable() -> None:
 def test_bad_bind_addresses_are_refused(address: str) -> None:
     with pytest.raises(SettingError, match="HOST:PORT"):
         parse_bind(address, 8081, flag="--health-port")
+
+
+@pytest.mark.parametrize("name", ["health", "metrics"])
+def test_a_bad_bind_address_names_its_own_flag(name: str) -> None:
+    settings = Settings(**{f"{name}_bind_address": "nonsense"})
+    match = f"invalid --{name}-bind-address 'nonsense'"
+    with pytest.raises(SettingError, match=match):
+        run._parse_addresses(settings, all_interfaces=False)
+    with pytest.raises(SettingError, match=match):
+        all_in_one._Pages.parse(settings)
 
 
 def test_operators_are_chosen_by_name() -> None:
