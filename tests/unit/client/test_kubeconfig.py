@@ -254,6 +254,16 @@ def test_base64_may_be_wrapped(tmp_path: Path) -> None:
     assert load_config(path).certificate_authority.read() == b"inline"
 
 
+@pytest.mark.parametrize("text", ["", "\n", "# nothing yet\n", "---\n"])
+def test_an_empty_file_adds_nothing(simple: Path, tmp_path: Path, text: str) -> None:
+    empty = tmp_path / "empty"
+    empty.write_text(text)
+    environment = {"KUBECONFIG": f"{empty}:{simple}"}
+    assert load_config(environment=environment).namespace == "shop"
+    with pytest.raises(ConfigError, match="no current-context; contexts: none"):
+        load_config(empty)
+
+
 def test_broken_yaml_names_file_and_place(tmp_path: Path) -> None:
     (tmp_path / "config").write_text("a: [")
     with pytest.raises(ConfigError, match=r"config is not YAML: line 2"):

@@ -97,6 +97,8 @@ def _read_one(file: FilePath) -> Kubeconfig:
 
 def _parse(text: bytes, origin: str) -> Kubeconfig:
     document = _read_document(text, origin)
+    if document is None:  # an empty file, as `touch` makes it, and /dev/null
+        return Kubeconfig()
     if not isinstance(document, dict):
         raise ConfigError(f"{origin} is not a mapping")
     return Kubeconfig(
