@@ -380,3 +380,18 @@ async def test_a_refused_lease_is_named_in_log_and_readiness(
 
             await eventually(leads)
             assert (await read(manager.health_url, "/readyz"))[0] == 200
+
+
+async def test_an_object_without_a_namespace_is_explained_whatever_namespace_is_named() -> None:
+    async def rest(obj: Namespace, ctx: Context[Namespace]) -> None:
+        """Do nothing."""
+
+    async with clients() as [client]:
+        manager = Manager(client, health=BindAddress(), events="off")
+        manager.add(Controller(reconcile=rest, for_=Namespace, ready=None))
+        async with manager.running(), http.Client() as browser:
+            await eventually(lambda: len(manager.journals[0].recent()) >= 4)
+            for path in ("ns/kube-system", "namespaces/default/kube-system"):
+                answer = await browser.request("GET", f"{manager.health_url}/explain/{path}")
+                (found,) = json.decode(await answer.read())["controllers"]
+                assert [each["object"] for each in found["reconciles"]] == ["kube-system"]

@@ -72,7 +72,13 @@ class Runner(Generic[T]):
         self._stopping = False
         kind = controller.for_.KIND
         names = (kind.plural, *kind.short_names)
-        self.journal = Journal(self.name, kind.kind, group=kind.group, other_names=names)
+        self.journal = Journal(
+            self.name,
+            kind.kind,
+            group=kind.group,
+            other_names=names,
+            is_namespaced=kind.is_namespaced,
+        )
 
     # --- start and stop
 

@@ -106,6 +106,7 @@ class Journal:
         *,
         group: str = "",
         other_names: Iterable[str] = (),
+        is_namespaced: bool = True,
         size: int = 1000,
     ) -> None:
         self.controller = controller
@@ -113,11 +114,17 @@ class Journal:
         names = [each.lower() for each in (kind, *other_names)]
         self.names = frozenset((*names, *(f"{each}.{group}" for each in names)))
         """The names of the kind that explain accepts, also as `kind.group`."""
+        self._is_namespaced = is_namespaced
         self._records: deque[Record] = deque(maxlen=size)
         self.add = self._records.append
 
     def of(self, key: Key) -> list[Record]:
-        """The records of one object, newest first."""
+        """The records of one object, newest first; a kind without namespaces ignores that of `key`.
+
+        Callers that name an object as users do cannot know whether its kind has namespaces.
+        """
+        if not self._is_namespaced:
+            key = Key("", key.name)
         return [record for record in reversed(self._records) if record.key == key]
 
     def recent(self, limit: int = 50) -> list[Record]:
