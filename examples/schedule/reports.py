@@ -2,20 +2,21 @@
 
 import asyncio
 from datetime import datetime, timedelta
+from typing import Annotated
 
 from quarterdeck.apis.batch import Job, JobSpec
 from quarterdeck.apis.core import Container, PodSpec, PodTemplateSpec
 from quarterdeck.kit import rfc3339
 from quarterdeck.meta.conditions import Conditions
 from quarterdeck.meta.kinds import KindInfo
-from quarterdeck.meta.markers import Time
+from quarterdeck.meta.markers import Schema, Time
 from quarterdeck.meta.objects import Object, ObjectMeta, Struct
 from quarterdeck.runtime import Context, Controller, RequeueAfter, Result, run_operator
 
 
 class ReportSpec(Struct, frozen=True, kw_only=True):
-    every_minutes: int = 60
-    keep: int = 3
+    every_minutes: Annotated[int, Schema(minimum=1)] = 60
+    keep: Annotated[int, Schema(minimum=0)] = 3
 
 
 class ReportStatus(Struct, frozen=True, kw_only=True):
@@ -39,19 +40,20 @@ def latest_time(created: datetime, every: timedelta, now: datetime) -> datetime:
 async def reconcile(report: Report, ctx: Context[Report]) -> Result:
     every = timedelta(minutes=report.spec.every_minutes)
     created = rfc3339.parse(report.metadata.creation_timestamp or "")
-    due = latest_time(created, every, ctx.now())
+    now = ctx.now()
+    due = latest_time(created, every, now)
     if report.status.last_time != rfc3339.format_time(due):
         # the name carries the time: after a crash the same Job is applied, not a second one
         await ctx.apply(build_job(report, due))
     await remove_old(report, ctx)
     ctx.status.set(last_time=rfc3339.format_time(due), next_time=rfc3339.format_time(due + every))
-    return RequeueAfter((due + every - ctx.now()).total_seconds())
+    return RequeueAfter((due + every - now).total_seconds())
 
 
 async def remove_old(report: Report, ctx: Context[Report]) -> None:
     """Keep the newest Jobs; names sort by time."""
     jobs = sorted(await ctx.list_owned(Job), key=lambda job: job.metadata.name)
-    for job in jobs[: -report.spec.keep]:
+    for job in jobs[: max(0, len(jobs) - report.spec.keep)]:
         await ctx.api.delete(job, propagation="Background")
 
 

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reports import Report, ReportSpec, controller, latest_time
@@ -34,13 +35,14 @@ def test_one_job_a_time_also_over_crashes() -> None:
     simulate(scenario, seeds=range(2), definitions=[Report])
 
 
-def test_old_jobs_are_removed() -> None:
+@pytest.mark.parametrize("keep", [0, 3])
+def test_old_jobs_are_removed(keep: int) -> None:
     async def scenario(world: World) -> None:
         metadata = ObjectMeta(name="often", namespace="default")
-        spec = ReportSpec(every_minutes=10, keep=3)
+        spec = ReportSpec(every_minutes=10, keep=keep)
         await world.client.create(Report(metadata=metadata, spec=spec))
         async with world.start(controller):
             await world.clock.sleep(62 * 60)
-        assert len(await world.client.list(Job)) == 3
+        assert len(await world.client.list(Job)) == keep
 
     simulate(scenario, seeds=range(2), definitions=[Report])
