@@ -55,13 +55,18 @@ def test_bad_bind_addresses_are_refused(address: str) -> None:
         parse_bind(address, 8081, flag="--health-port")
 
 
-@pytest.mark.parametrize("name", ["health", "metrics"])
-def test_a_bad_bind_address_names_its_own_flag(name: str) -> None:
-    settings = Settings(**{f"{name}_bind_address": "nonsense"})
-    match = f"invalid --{name}-bind-address 'nonsense'"
-    with pytest.raises(SettingError, match=match):
+@pytest.mark.parametrize(
+    ("settings", "flag"),
+    [
+        (Settings(health_bind_address="nonsense"), "--health-bind-address"),
+        (Settings(metrics_bind_address="nonsense"), "--metrics-bind-address"),
+    ],
+    ids=["health", "metrics"],
+)
+def test_a_bad_bind_address_names_its_own_flag(settings: Settings, flag: str) -> None:
+    with pytest.raises(SettingError, match=f"invalid {flag} 'nonsense'"):
         run._parse_addresses(settings, all_interfaces=False)
-    with pytest.raises(SettingError, match=match):
+    with pytest.raises(SettingError, match=f"invalid {flag} 'nonsense'"):
         all_in_one._Pages.parse(settings)
 
 
