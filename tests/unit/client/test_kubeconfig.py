@@ -283,5 +283,8 @@ def test_a_pod_uses_its_service_account(tmp_path: Path) -> None:
     assert config.server == "https://[fd00::1]:6443"
     assert config.namespace == "ops"
     assert config.token_file == str(tmp_path / "token")
+    environment["HOME"] = str(tmp_path)
+    with pytest.raises(ConfigError, match=r"no kubeconfig at .*\.kube/config"):
+        load_config(context="prod", environment=environment, service_account=tmp_path)
     with pytest.raises(ConfigError, match="not running in a pod"):
         load_in_cluster({}, tmp_path)

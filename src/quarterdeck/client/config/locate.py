@@ -41,7 +41,9 @@ def _find(
 ) -> ClusterConfig:
     if path is not None:
         return kubeconfig.resolve(kubeconfig.read([path]), context)
-    if not environment.get("KUBECONFIG") and is_in_cluster(environment, service_account):
+    # a pod's own configuration has no contexts: where one is asked for, another cluster is meant
+    is_own = not context and not environment.get("KUBECONFIG")
+    if is_own and is_in_cluster(environment, service_account):
         return load_in_cluster(environment, service_account)
     return kubeconfig.resolve(kubeconfig.read(list_files(environment)), context)
 
