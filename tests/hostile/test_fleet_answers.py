@@ -71,6 +71,28 @@ async def test_repeated_password_is_masked_in_errors(text: str) -> None:
         assert part not in shown
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(f"refused: {PASSWORD}", id="bare"),
+        pytest.param("x" * 1010 + PASSWORD, id="cut in the middle"),
+    ],
+)
+async def test_password_that_a_collector_repeats_is_masked(text: str) -> None:
+    part = {"digest": "d", "failed": 1, "failures": [f"edge-1: {text}"]}
+    document = {
+        "pipelines": [{"id": "7", "parts": [part], "conflicts": [text]}],
+        "collectors": [{"id": "edge-1", "status": "FAILED", "errorMessage": text}],
+    }
+    async with connected(answering(document)) as fleet:
+        deliveries = await fleet.get_deliveries()
+        states = await fleet.get_collector_states()
+    assert deliveries.pipelines["7"].parts[0].failures[0].startswith("edge-1: ")
+    assert "***" in str(deliveries) and "***" in str(states)
+    for part_of_it in ("correct", "horse"):
+        assert part_of_it not in f"{deliveries} {states}"
+
+
 @pytest.mark.parametrize("member", ["id", "name", "createdAt", "updatedAt"])
 async def test_password_in_a_member_that_is_shown_is_refused(member: str) -> None:
     document = {"id": "1", "name": "p", member: f"x{PASSWORD}"}

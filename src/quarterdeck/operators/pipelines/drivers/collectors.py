@@ -1,13 +1,13 @@
 """Parses a server's answers about collectors. Pure; validates as `answers` does.
 
-What agents say of their failures may repeat parts of a configuration, so it is redacted here,
-before it reaches a status, an event or a log.
+What agents say of their failures may repeat parts of a configuration or credentials, so it is
+masked here, before it reaches a status, an event or a log.
 """
 
 from collections.abc import Mapping
 
-from quarterdeck.kit.redaction import redact
-from quarterdeck.operators.pipelines.drivers.answers import MAX_ID, read_list
+from quarterdeck.kit.redaction import Masker
+from quarterdeck.operators.pipelines.drivers.answers import MAX_ID, MAX_READ, read_list
 from quarterdeck.operators.pipelines.ports import (
     CallFailed,
     CollectorState,
@@ -20,6 +20,7 @@ from quarterdeck.operators.pipelines.ports import (
 from quarterdeck.telemetry.fleet.codes import Code
 
 MAX_TEXT = 1024
+_NO_SECRETS = Masker()
 _TYPES = ("COLLECTOR_TYPE_UNSPECIFIED", "COLLECTOR_TYPE_ALLOY", "COLLECTOR_TYPE_OTEL")
 
 
@@ -51,21 +52,21 @@ def read_collector(message: object) -> RemoteCollector:
     )
 
 
-def read_deliveries(message: Message) -> Deliveries:
-    """What collectors report about each pipeline, by the pipeline's id."""
+def read_deliveries(message: Message, masker: Masker = _NO_SECRETS) -> Deliveries:
+    """What collectors report about each pipeline, by the pipeline's id; texts are masked."""
     found = {}
     for entry in read_list(message, "pipelines"):
-        parts = tuple(_read_part(each) for each in read_list(entry, "parts"))
+        parts = tuple(_read_part(each, masker) for each in read_list(entry, "parts"))
         conflicts = entry.get("conflicts") or ()
         if not isinstance(conflicts, list | tuple):
             raise _build_shape_error("conflicts is not a list")
         identity = _read_text(entry, "id")
-        names = tuple(str(each)[:MAX_ID] for each in conflicts)
+        names = tuple(_mask(str(each), masker)[:MAX_ID] for each in conflicts)
         found[identity] = PipelineDelivery(identity, parts, names)
     return Deliveries(found, can_roll_out=message.get("canRollOut") is True)
 
 
-def _read_part(entry: Message) -> PartDelivery:
+def _read_part(entry: Message, masker: Masker) -> PartDelivery:
     failures = entry.get("failures") or ()
     if not isinstance(failures, list | tuple):
         raise _build_shape_error("failures is not a list")
@@ -76,12 +77,12 @@ def _read_part(entry: Message) -> PartDelivery:
         applying=_read_number(entry, "applying"),
         failed=_read_number(entry, "failed"),
         stale=_read_number(entry, "stale"),
-        failures=tuple(redact(str(each))[:MAX_TEXT] for each in failures),
+        failures=tuple(_mask(str(each), masker)[:MAX_TEXT] for each in failures),
     )
 
 
-def read_states(message: Message) -> dict[str, CollectorState]:
-    """What each collector reported of itself, by its id."""
+def read_states(message: Message, masker: Masker = _NO_SECRETS) -> dict[str, CollectorState]:
+    """What each collector reported of itself, by its id; texts are masked."""
     found = {}
     for entry in read_list(message, "collectors"):
         pipelines = entry.get("pipelines") or ()
@@ -91,11 +92,16 @@ def read_states(message: Message) -> dict[str, CollectorState]:
             id=_read_text(entry, "id"),
             last_seen=_read_text(entry, "lastSeen"),
             status=_read_text(entry, "status"),
-            error_message=redact(_read_text(entry, "errorMessage"))[:MAX_TEXT],
+            error_message=_mask(_read_text(entry, "errorMessage"), masker)[:MAX_TEXT],
             pipelines=tuple(str(each)[:MAX_ID] for each in pipelines),
         )
         found[state.id] = state
     return found
+
+
+def _mask(text: str, masker: Masker) -> str:
+    """Mask what is shown of a text; most texts are empty."""
+    return masker.mask(text[:MAX_READ]) if text else ""
 
 
 def _read_number(message: Message, name: str) -> int:

@@ -290,12 +290,12 @@ class ConnectClient:
 
     async def get_deliveries(self) -> Deliveries:
         """ListDeliveries, which only our own server has."""
-        return read_deliveries(await self.call("ListDeliveries", {}))
+        return read_deliveries(await self.call("ListDeliveries", {}), self._masker)
 
     async def get_collector_states(self) -> Mapping[str, CollectorState]:
         """ListCollectorStates, which only our own server has."""
         answer = await self.call("ListCollectorStates", {}, max_answer=MAX_COLLECTORS)
-        return read_states(answer)
+        return read_states(answer, self._masker)
 
 
 def _with_switch(message: Message, *, validate_only: bool) -> dict[str, Any]:
