@@ -18,6 +18,8 @@ OWNER = "quarterdeck-owner"
 ROLLOUT = "quarterdeck-rollout"
 SECRET = "quarterdeck-secret"
 """Marks contents of a Secret on the server, where they stay until the next write."""
+CANDIDATE_SECRET = "secret"
+"""The same for the contents of a candidate, as a member of the candidate."""
 CONFIG_TYPES = {
     "Alloy": "CONFIG_TYPE_ALLOY",
     "OpenTelemetryCollector": "CONFIG_TYPE_OTEL",

@@ -15,7 +15,12 @@ from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline
 from quarterdeck.kit import json
 from quarterdeck.operators.pipelines import canary, rollout
 from quarterdeck.operators.pipelines.conditions import Reason
-from quarterdeck.operators.pipelines.desired import Desired, may_be_secret, with_hash
+from quarterdeck.operators.pipelines.desired import (
+    CANDIDATE_SECRET,
+    Desired,
+    may_be_secret,
+    with_hash,
+)
 from quarterdeck.operators.pipelines.ports import CallFailed, Deliveries, PartDelivery, Remote
 from quarterdeck.operators.pipelines.rollout import Decision, Observed, Send
 from quarterdeck.operators.pipelines.sync_target import SyncTarget
@@ -216,8 +221,11 @@ def _build_target(target: SyncTarget, remote: Remote | None, decision: Decision)
 
 
 def build_candidate(desired: Desired, step: RolloutStep) -> dict[str, Any]:
-    """The candidate as our fleet server reads it from a pipeline's metadata."""
-    return {
+    """The candidate as our fleet server reads it from a pipeline's metadata.
+
+    Contents of a Secret are marked here too, because the stable text may have another origin.
+    """
+    candidate: dict[str, Any] = {
         "contents": desired.contents,
         "matchers": list(desired.matchers),
         "enabled": desired.enabled,
@@ -225,3 +233,4 @@ def build_candidate(desired: Desired, step: RolloutStep) -> dict[str, Any]:
         "chosen": list(step.matchers),
         "salt": desired.name,
     }
+    return {**candidate, CANDIDATE_SECRET: True} if desired.is_secret else candidate

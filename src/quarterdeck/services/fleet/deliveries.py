@@ -14,6 +14,7 @@ from quarterdeck.kit import rfc3339
 from quarterdeck.services.fleet.config_status import FAILED
 from quarterdeck.services.fleet.configs import Configs
 from quarterdeck.services.fleet.records import Collector
+from quarterdeck.services.fleet.secret_texts import SecretTexts
 
 MAX_FAILURES = 10
 INACTIVE_AFTER = timedelta(minutes=5)
@@ -61,7 +62,7 @@ def find_suspects(collector: Collector) -> frozenset[str]:
 
 
 def count_deliveries(
-    collectors: Iterable[Collector], configs: Configs, now: datetime
+    collectors: Iterable[Collector], configs: Configs, now: datetime, *, secrets: SecretTexts
 ) -> dict[str, dict[str, dict[str, Any]]]:
     """Counts by pipeline and digest; `failures` names some of the collectors that failed."""
     found: dict[str, dict[str, dict[str, Any]]] = {}
@@ -74,7 +75,7 @@ def count_deliveries(
             counts["assigned"] += 1
             counts[state] += 1
             if state == "failed" and len(counts["failures"]) < MAX_FAILURES:
-                counts["failures"].append(f"{collector.id}: {collector.error_message}")
+                counts["failures"].append(f"{collector.id}: {secrets.get_message(collector)}")
     return found
 
 

@@ -8,6 +8,7 @@ from quarterdeck.services.fleet.configs import Configs
 from quarterdeck.services.fleet.deliveries import count_deliveries, find_conflicts, is_inactive
 from quarterdeck.services.fleet.pipelines import Pipelines
 from quarterdeck.services.fleet.requests import Call, Message
+from quarterdeck.services.fleet.secret_texts import SecretTexts
 
 
 class DeliveryCalls:
@@ -24,6 +25,7 @@ class DeliveryCalls:
         self._pipelines = pipelines
         self._collectors = collectors
         self._configs = configs
+        self._secrets = SecretTexts(pipelines)
         self._now = now
 
     def list_calls(self) -> Mapping[str, Call]:
@@ -35,7 +37,7 @@ class DeliveryCalls:
 
     async def _list_deliveries(self, request: Message) -> Message:
         collectors = self._collectors.list_all()
-        counts = count_deliveries(collectors, self._configs, self._now())
+        counts = count_deliveries(collectors, self._configs, self._now(), secrets=self._secrets)
         conflicts = find_conflicts(collectors, self._configs)
         found = [
             {
@@ -58,7 +60,9 @@ class DeliveryCalls:
                     "id": each.id,
                     "lastSeen": each.last_seen or None,
                     "status": "STALE" if is_inactive(each, now) else each.status,
-                    "errorMessage": each.error_message if each.status == "FAILED" else "",
+                    "errorMessage": self._secrets.get_message(each)
+                    if each.status == "FAILED"
+                    else "",
                     "pipelines": [one.name for one in self._configs.list_matching(each)],
                     "servedHash": each.served_hash,
                 }

@@ -197,8 +197,8 @@ async def test_failures_of_collectors_with_secret_contents_are_hidden(world: Any
         assert HIDDEN not in await shown(at)
 
 
-async def _failed(at: Any) -> Pipeline | None:
-    pipeline: Pipeline = await at.get()
+async def _failed(at: Any, name: str = "web") -> Pipeline | None:
+    pipeline: Pipeline = await at.get(name)
     delivery = pipeline.status.delivery
     return pipeline if delivery is not None and delivery.failed else None
 
@@ -242,3 +242,69 @@ async def _has_owner(at: Any, name: str, uid: str) -> bool:
 
 async def _exists(at: Any, name: str) -> bool:
     return name in [each.metadata.name for each in await at.client.list(Pipeline)]
+
+
+async def fail(at: Any, identity: str) -> None:
+    """An agent that cannot load what it is served, and quotes the Secret in its report."""
+    agents = at.fleet.server.agents
+    request = {"id": identity, "localAttributes": {"env": "prod"}}
+    answer = await agents.get_config(request)
+    status = {"status": "RemoteConfigStatuses_FAILED", "errorMessage": f"bad {HIDDEN}"}
+    await agents.get_config({**request, "hash": answer["hash"], "remoteConfigStatus": status})
+
+
+async def observe(at: Any, identity: str) -> None:
+    document = {
+        "apiVersion": Collector.KIND.api_version,
+        "kind": "Collector",
+        "metadata": {"name": "edge", "namespace": "default"},
+        "spec": {"id": identity},
+    }
+    await at.client.resource(Collector.KIND.gvr).create(document)
+
+
+async def test_failures_that_may_quote_the_secret_of_another_pipeline_are_hidden(
+    world: Any,
+) -> None:
+    async with world() as at, at.operator(interval_s=10.0):
+        await begin(at)
+        await at.create("other", contents=PUBLIC, matchers=["env=prod"])
+        await at.ready("Synced", "other")
+        await fail(at, "edge-1")
+        failed = await at.until(lambda: _failed(at, "other"))
+        assert failed.status.delivery.failures[0].startswith("edge-1: ")
+        assert HIDDEN not in await shown(at)
+
+
+async def test_failures_of_collectors_with_a_secret_candidate_are_hidden(world: Any) -> None:
+    async with world() as at, at.operator(interval_s=10.0):
+        await at.create(contents=PUBLIC, matchers=["env=prod"])
+        await at.ready("Synced")
+        metadata = ObjectMeta(name="conf", namespace="default")
+        await at.client.create(Secret(metadata=metadata, string_data={"a": TEXT}))
+        spec = {"contents": None, "contentsFrom": REFERENCE, "rollout": {"steps": [{"weight": 99}]}}
+        await at.patch({"spec": {**spec, "rollout": {**spec["rollout"], "maxFailures": 9}}})
+        await at.until(lambda: _has_candidate(at))
+        await fail(at, "edge-1")
+        await observe(at, "edge-1")
+        assert (await at.until(lambda: _reported(at))).status.config_status == "FAILED"
+        assert HIDDEN not in await shown(at)
+
+
+async def _has_candidate(at: Any) -> bool:
+    return bool(at.fleet.server.pipelines.candidates)
+
+
+async def test_failures_with_a_secret_that_a_pipeline_had_before_are_hidden(world: Any) -> None:
+    async with world() as at, at.operator(interval_s=10.0):
+        await begin(at)
+        await fail(at, "edge-1")
+        await at.patch({"spec": {"contents": PUBLIC, "contentsFrom": None}})
+        await at.until(lambda: _is_public(at))
+        await observe(at, "edge-1")
+        assert (await at.until(lambda: _reported(at))).status.config_status == "FAILED"
+        assert HIDDEN not in await shown(at)
+
+
+async def _is_public(at: Any) -> bool:
+    return bool(at.fleet.server.pipelines.find_by_name("web").contents == PUBLIC)

@@ -15,6 +15,7 @@ from quarterdeck.services.fleet.deliveries import count_deliveries, find_conflic
 from quarterdeck.services.fleet.errors import FleetError
 from quarterdeck.services.fleet.pipelines import Pipelines
 from quarterdeck.services.fleet.records import Collector
+from quarterdeck.services.fleet.secret_texts import SecretTexts
 from quarterdeck.telemetry.candidates import digest_contents
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -95,7 +96,7 @@ def test_a_bad_candidate_is_refused(rollout: dict[str, Any], text: str) -> None:
 
 
 def count(configs: Configs, *fleet: Collector, now: datetime = NOW) -> dict[str, Any]:
-    return count_deliveries(fleet, configs, now)["1"]
+    return count_deliveries(fleet, configs, now, secrets=SecretTexts(configs._pipelines))["1"]
 
 
 def test_reports_are_counted_by_text() -> None:
@@ -126,7 +127,7 @@ def test_a_failure_is_not_attributed_to_a_pipeline_that_ran_before() -> None:
     message = {"name": "api", "contents": NEW, "matchers": ["env=prod"]}
     pipelines.store(pipelines.plan_create(message, STAMP), STAMP)
     failed = poll(serve(configs, running), "FAILED", "bad")
-    counts = count_deliveries([failed], configs, NOW)
+    counts = count_deliveries([failed], configs, NOW, secrets=SecretTexts(configs._pipelines))
     assert counts["2"][digest_contents(NEW)]["failed"] == 1
     assert counts["1"][digest_contents(STABLE)]["applied"] == 1
 
