@@ -35,6 +35,19 @@ def to_reconcile_error(error: CallFailed | Paused) -> Exception:
     return to_unavailable(error)
 
 
+def hide_message(error: CallFailed, origin: str) -> CallFailed:
+    """The same error without the server's message, which may repeat contents of a Secret."""
+    if not error.is_quoted:
+        return error
+    return CallFailed(
+        error.code,
+        f"the fleet server rejected the contents of {origin}; "
+        "its message is hidden, because it may contain them",
+        operation=error.operation,
+        retry_after_s=error.retry_after_s,
+    )
+
+
 def to_unavailable(error: CallFailed) -> ServiceUnavailable:
     """An error that is retried with exponential backoff."""
     after_s = None if error.retry_after_s is None else max(1, round(error.retry_after_s))

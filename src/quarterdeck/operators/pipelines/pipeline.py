@@ -18,7 +18,7 @@ from quarterdeck.operators.pipelines import plan, report
 from quarterdeck.operators.pipelines.canary import remove_all_canaries
 from quarterdeck.operators.pipelines.conditions import SYNCED, Reason
 from quarterdeck.operators.pipelines.desired import build_desired, choose_name, find_problems
-from quarterdeck.operators.pipelines.failures import to_reconcile_error
+from quarterdeck.operators.pipelines.failures import hide_message, to_reconcile_error
 from quarterdeck.operators.pipelines.fleet_server import Fleet
 from quarterdeck.operators.pipelines.fleets import Fleets
 from quarterdeck.operators.pipelines.metrics import FleetMetrics
@@ -248,16 +248,9 @@ def is_member(pipeline: Pipeline, set_: PipelineSet) -> bool:
 
 def _hide_message(error: CallFailed | Paused, target: SyncTarget) -> CallFailed | Paused:
     """The same error without the server's message if that may repeat contents of a Secret."""
-    if isinstance(error, Paused) or not (error.is_quoted and target.is_secret):
+    if isinstance(error, Paused) or not target.is_secret:
         return error
-    origin = target.contents.origin if target.contents.is_secret else "a Secret"
-    return CallFailed(
-        error.code,
-        f"the fleet server rejected the contents of {origin}; "
-        "its message is hidden, because it may contain them",
-        operation=error.operation,
-        retry_after_s=error.retry_after_s,
-    )
+    return hide_message(error, target.contents.origin if target.contents.is_secret else "a Secret")
 
 
 def _check_refused_name(target: SyncTarget) -> None:

@@ -15,8 +15,18 @@ from quarterdeck.kit.plural import format_count
 from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.operators.pipelines import drift
 from quarterdeck.operators.pipelines.conditions import READY, SYNCED, Reason
-from quarterdeck.operators.pipelines.desired import OWNER, ROLLOUT, SECRET, choose_name
-from quarterdeck.operators.pipelines.failures import to_reconcile_error, to_unavailable
+from quarterdeck.operators.pipelines.desired import (
+    OWNER,
+    ROLLOUT,
+    SECRET,
+    Desired,
+    choose_name,
+)
+from quarterdeck.operators.pipelines.failures import (
+    hide_message,
+    to_reconcile_error,
+    to_unavailable,
+)
 from quarterdeck.operators.pipelines.fleet_server import Fleet
 from quarterdeck.operators.pipelines.fleets import Fleets
 from quarterdeck.operators.pipelines.pipeline import find_set, get_annotation
@@ -103,7 +113,8 @@ class PipelineSets:
         _set_members(members, listed, ctx)
         if planned.is_needed:
             await _check_list(set_, listed, fleet)
-            await _send(set_, planned, fleet)
+            allow_empty = set_.spec.allow_empty
+            await _sync(set_, planned.members, planned.kept, fleet, allow_empty=allow_empty)
             listed = await fleet.api.list()
             _set_members(members, listed, ctx)
             for each in listed:
@@ -158,12 +169,12 @@ class PipelineSets:
             source, sent = get_source(set_), {each.name for each in set_.status.members}
             must_list = claimed or not set_.spec.prune
             kept = [
-                _keep(each)
+                each
                 for each in (await fleet.api.list() if must_list else ())
                 if each.has_source(source)
                 and (each.name in claimed or not (set_.spec.prune or each.name in sent))
             ]
-            await fleet.api.sync(source, kept, allow_empty=True)
+            await _sync(set_, (), kept, fleet, allow_empty=True)
         except (CallFailed, Paused) as error:
             raised = to_reconcile_error(error)
             if isinstance(raised, Stalled) and isinstance(error, CallFailed):
@@ -191,10 +202,26 @@ async def _check_list(set_: PipelineSet, listed: Sequence[Remote], fleet: Fleet)
         raise Waiting(Reason.SYNC_FAILED, text, after_s=30.0)
 
 
-async def _send(set_: PipelineSet, planned: SyncPlan, fleet: Fleet) -> None:
-    messages = [each.to_message() for each in planned.members]
-    messages += [_keep(each) for each in planned.kept]
-    await fleet.api.sync(get_source(set_), messages, allow_empty=set_.spec.allow_empty)
+async def _sync(
+    set_: PipelineSet,
+    members: Sequence[Desired],
+    kept: Sequence[Remote],
+    fleet: Fleet,
+    *,
+    allow_empty: bool,
+) -> None:
+    """Replace the pipelines of the source.
+
+    Raises:
+        CallFailed, Paused: if the call fails; no message of the server repeats a Secret.
+    """
+    messages = [*(each.to_message() for each in members), *map(_keep, kept)]
+    try:
+        await fleet.api.sync(get_source(set_), messages, allow_empty=allow_empty)
+    except CallFailed as error:
+        if not any(each.is_secret for each in (*members, *kept)):
+            raise
+        raise hide_message(error, "a Secret") from None
 
 
 def _keep(remote: Remote) -> dict[str, Any]:

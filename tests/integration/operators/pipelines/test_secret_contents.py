@@ -308,3 +308,54 @@ async def test_failures_with_a_secret_that_a_pipeline_had_before_are_hidden(worl
 
 async def _is_public(at: Any) -> bool:
     return bool(at.fleet.server.pipelines.find_by_name("web").contents == PUBLIC)
+
+
+async def select(at: Any, **spec: Any) -> None:
+    """A set that sends every Pipeline with the label `in: set`."""
+    source = {"type": "Git", "namespace": "repo"}
+    document = {
+        "apiVersion": PipelineSet.KIND.api_version,
+        "kind": "PipelineSet",
+        "metadata": {"name": "set", "namespace": "default"},
+        "spec": {"source": source, "selector": {"matchLabels": {"in": "set"}}, **spec},
+    }
+    await at.client.resource(PipelineSet.KIND.gvr).create(document)
+
+
+async def test_messages_of_the_server_about_a_set_with_secret_contents_are_hidden(
+    world: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    async with world() as at, at.operator():
+        await begin(at)
+        at.fleet.fail("SyncPipelines", at.answer(400, "invalid_argument", f"bad {HIDDEN}"))
+        await select(at)
+        await at.patch({"metadata": {"labels": {"in": "set"}}})
+        await at.until(lambda: _is_refused(at))
+        assert HIDDEN not in await shown(at) + caplog.text
+
+
+async def test_messages_about_secret_contents_that_a_deleted_set_keeps_are_hidden(
+    world: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    async with world() as at, at.operator():
+        await begin(at, source={"type": "Git", "namespace": "repo"})
+        await at.create("other", contents=PUBLIC)
+        await at.patch({"metadata": {"labels": {"in": "set"}}}, "other")
+        await select(at)
+        await at.until(lambda: _has_synced(at))
+        fault = at.answer(400, "invalid_argument", f"bad {HIDDEN}")
+        at.fleet.fail("SyncPipelines", *[fault] * 5)
+        await at.client.resource(PipelineSet.KIND.gvr).delete("set", "default")
+        await at.until(lambda: _is_refused(at))
+        assert HIDDEN not in await shown(at) + caplog.text
+
+
+async def _is_refused(at: Any) -> bool:
+    return at.fleet.count("SyncPipelines") > 0 and "rejected" in await shown(at)
+
+
+async def _has_synced(at: Any) -> bool:
+    set_ = await at.client.get(PipelineSet, "set", "default")
+    return bool(set_.status.applied_hash)
