@@ -174,6 +174,8 @@ def build_pipeline_set_controller(fleets: Fleets) -> Controller[PipelineSet]:
         watches=(
             Watch(Pipeline, map_pipeline_to_sets, predicates=(desired_state_changed,)),
             Watch(PipelineSet, map_set_to_rivals, predicates=(desired_state_changed,)),
+            Watch(ConfigMapHead, map_config_map_to_sets),
+            Watch(SecretHead, map_secret_to_sets),
             *watch_connections(PipelineSet),
         ),
         finalizers=(Finalizer(SET_FINALIZER, sets.delete),),
@@ -251,6 +253,18 @@ def map_secret_to_pipelines(head: SecretHead, lister: Lister) -> Iterable[Key]:
     for pipeline in lister.list(Pipeline, index=(BY_REFERENCE, f"Secret/{head.key}")):
         yield pipeline.key
     yield from map_through_connections(head, lister, map_connection_to_pipelines)
+
+
+def map_config_map_to_sets(head: ConfigMapHead, lister: Lister) -> Iterable[Key]:
+    """Map a ConfigMap to the sets that send the pipelines whose contents it has."""
+    for pipeline in lister.list(Pipeline, index=(BY_REFERENCE, f"ConfigMap/{head.key}")):
+        yield from map_pipeline_to_sets(pipeline, lister)
+
+
+def map_secret_to_sets(head: SecretHead, lister: Lister) -> Iterable[Key]:
+    """Map a Secret to the sets that send the pipelines whose contents it has."""
+    for pipeline in lister.list(Pipeline, index=(BY_REFERENCE, f"Secret/{head.key}")):
+        yield from map_pipeline_to_sets(pipeline, lister)
 
 
 def _index_connection(pipeline: Pipeline) -> str:

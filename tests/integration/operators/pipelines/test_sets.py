@@ -5,10 +5,13 @@ from typing import Any
 import pytest
 from tests.integration.operators.pipelines.answers import falsify
 
+from quarterdeck.apis.core.config import ConfigMap, Secret
 from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline, PipelineRevision, PipelineSet
 from quarterdeck.meta.conditions import find
+from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.wire.status import NotFound
 
+NOW = "2026-01-01T00:00:00Z"
 TEXT = 'loki.write "x" {\n}\n'
 SOURCE = {"type": "Git", "namespace": "team-a"}
 ON_SERVER = {"type": "SOURCE_TYPE_GIT", "namespace": "team-a"}
@@ -330,3 +333,22 @@ async def test_a_pipeline_that_its_set_has_not_sent_yet_is_deleted_with_its_obje
         await at.delete()
         await at.gone()
         assert at.fleet.names == []
+
+
+@pytest.mark.parametrize("kind", [ConfigMap, Secret], ids=["ConfigMap", "Secret"])
+async def test_a_set_follows_the_objects_that_have_the_contents(world: Any, kind: Any) -> None:
+    async with world() as at, at.operator(interval_s=3600.0):
+        member_name = "configMapKeyRef" if kind is ConfigMap else "secretKeyRef"
+        await at.create("a", contentsFrom={member_name: {"name": "conf", "key": "x"}})
+        await create(at, selector={})
+        await ready(at, "ContentsUnavailable")
+        metadata = ObjectMeta(name="conf", namespace="default")
+        texts = "data" if kind is ConfigMap else "string_data"
+        made = await at.client.create(kind(metadata=metadata, **{texts: {"x": TEXT}}))
+        await ready(at, "Synced", 1)
+        changed = TEXT.replace("x", "changed")
+        key = "data" if kind is ConfigMap else "stringData"
+        await at.client.resource(kind.KIND.gvr).patch(
+            "conf", {key: {"x": changed}}, namespace=made.metadata.namespace
+        )
+        await at.until(lambda: at.fleet.server.pipelines.find_by_name("a").contents == changed)
