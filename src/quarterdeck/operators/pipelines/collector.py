@@ -64,13 +64,15 @@ class CollectorObjects:
         except (CallFailed, Paused) as error:
             raise to_reconcile_error(error) from error
         _show(remote, states.get(remote.id), fleet, ctx)
+        after_s = max(10.0, fleet.address.interval_s)
         if owner.key != collector.key and _has_claims(collector):
-            raise Stalled(
+            raise Waiting(
                 Reason.NAME_CONFLICT,
                 f"spec.id: the attributes of collector {collector.spec.id!r} are set by Collector "
                 f"{owner.key}: delete one of the two",
+                after_s=after_s,  # the state of the collector is shown all the same
             )
-        return RequeueAfter(max(10.0, fleet.address.interval_s))
+        return RequeueAfter(after_s)
 
     async def _choose_owner(
         self, collector: Collector, fleet: Fleet, ctx: Context[Collector]

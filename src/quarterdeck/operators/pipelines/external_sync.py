@@ -53,7 +53,7 @@ class ExternalSyncs:
             text = "the source answered without records; the attributes set before are kept"
             ctx.status.set_condition(STALLED, TRUE, Reason.EMPTY_RESULTS, text)
             return RequeueAfter(interval)
-        owned = _claim(sync, records, collectors, ctx)
+        owned = _claim(sync, records, collectors, ctx, interval_s=interval)
         self._fleets.metrics.set_owned_keys(ctx.key, owned)
         return RequeueAfter(interval)
 
@@ -63,8 +63,14 @@ def _claim(
     records: Iterable[Mapping[str, Any]],
     collectors: Sequence[RemoteCollector],
     ctx: Context[ExternalAttributeSync],
+    *,
+    interval_s: float,
 ) -> int:
-    """Write the attributes of the source into the status; returns the number of collectors."""
+    """Write the attributes of the source into the status; returns the number of collectors.
+
+    Raises:
+        Waiting: if the source names too many collectors; it may name fewer the next time.
+    """
     chosen = select_collectors(sync.spec.selector, collectors, empty_selects_all=True)
     # those that the list leaves out stay: a server that answers half must not strip the other half
     before = {each.collector_id for each in sync.status.owned_keys}
@@ -73,10 +79,11 @@ def _claim(
     owned = [claims[each] for each in sorted(claims) if each in ids]
     ctx.status.set(records_applied=len(owned))
     if len(owned) > MAX_OWNED:
-        raise Stalled(
+        raise Waiting(
             Reason.OWNED_KEYS_EXCEEDED,
             f"the source names {len(owned)} collectors, at most {MAX_OWNED} are allowed: "
             "narrow spec.selector, or use several ExternalAttributeSyncs",
+            after_s=interval_s,
         )
     ctx.status.set(owned_keys=tuple(owned), last_success_time=rfc3339.format_time(ctx.now()))
     if find(ctx.status.conditions, STALLED) is not None:

@@ -108,7 +108,11 @@ class PipelineSets:
     ) -> None:
         listed = await fleet.api.list()
         claimed = await self._list_claimed(set_, fleet, ctx)
-        planned = plan_sync(set_, members, listed, claimed=claimed)
+        try:
+            planned = plan_sync(set_, members, listed, claimed=claimed)
+        except Stalled as error:  # the server may change meanwhile, and nothing tells when
+            after_s = fleet.address.interval_s
+            raise Waiting(error.reason, error.message, after_s=after_s) from error
         ctx.status.set(total=len(members), connection=fleet.name)
         _set_members(members, listed, ctx)
         if planned.is_needed:

@@ -90,9 +90,16 @@ async def test_of_two_collectors_of_one_id_the_older_sets_attributes(world: Any)
         for _ in range(4):
             await at.advance(10)
             assert remote(at, "edge-1") == {"env": "prod", "a": "1"}
+        await register(at, "edge-1", team="a")
+        await at.until(lambda: _has_attributes(at, "two", {"team": "a"}))
         await at.client.resource(Collector.KIND.gvr).delete("one", "default")
         await ready(at, Collector, "two", "Synced")
         assert remote(at, "edge-1") == {"env": "dev", "b": "2"}
+
+
+async def _has_attributes(at: Any, name: str, attributes: dict[str, str]) -> bool:
+    collector = await at.client.get(Collector, name, "default")
+    return dict(collector.status.local_attributes) == attributes
 
 
 async def test_a_written_collector_replaces_a_discovered_one(world: Any) -> None:
@@ -331,6 +338,9 @@ async def test_an_inventory_of_too_many_collectors_is_refused_and_changes_nothin
         await at.advance(70)
         await ready(at, ExternalAttributeSync, "cmdb", "OwnedKeysExceeded")
         assert remote(at, "edge-0000") == {"env": "prod"}
+        inventory.records = inventory.records[:MAX_OWNED]
+        await ready(at, ExternalAttributeSync, "cmdb", "Synced")
+        await at.until(lambda: remote(at, "edge-0000") == {"env": "test"})
 
 
 async def test_of_two_discoveries_one_has_an_object_and_the_other_says_so(world: Any) -> None:

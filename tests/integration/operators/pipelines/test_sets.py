@@ -335,6 +335,21 @@ async def test_a_pipeline_that_its_set_has_not_sent_yet_is_deleted_with_its_obje
         assert at.fleet.names == []
 
 
+async def test_a_refused_set_is_sent_once_the_server_allows_it(world: Any) -> None:
+    async with world() as at, at.operator(interval_s=30.0):
+        foreign = at.fleet.put("a")
+        await create(at, pipelines=[member("a")])
+        await ready(at, "AdoptionRefused")
+        at.fleet.server.pipelines.remove(foreign, NOW)
+        await ready(at, "Synced", 1)
+        surplus = [at.fleet.put(name, source=ON_SERVER) for name in ("b", "c")]
+        await patch(at, {"maxDeletions": 1})
+        await ready(at, "TooManyDeletions")
+        at.fleet.server.pipelines.remove(surplus[0], NOW)
+        await ready(at, "Synced", 1)
+        assert at.fleet.names == ["a"]
+
+
 @pytest.mark.parametrize("kind", [ConfigMap, Secret], ids=["ConfigMap", "Secret"])
 async def test_a_set_follows_the_objects_that_have_the_contents(world: Any, kind: Any) -> None:
     async with world() as at, at.operator(interval_s=3600.0):
