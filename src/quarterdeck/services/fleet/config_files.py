@@ -21,7 +21,7 @@ KINDS = {
     "/alloy/config": ("COLLECTOR_TYPE_ALLOY", "text/plain; charset=utf-8"),
 }
 PREFIX = "attr."
-MAX_ATTRIBUTES = 100
+MAX_PARAMETERS = 108
 
 
 class ConfigFiles:
@@ -44,10 +44,10 @@ class ConfigFiles:
         """The configuration of the collector that the query names.
 
         Raises:
-            FleetError: `invalid_argument` if the query names none.
+            FleetError: `invalid_argument` if the query names none, or has too many parameters.
         """
         kind, media = KINDS[request.path]
-        query = parse_qsl(request.query, keep_blank_values=True, max_num_fields=MAX_ATTRIBUTES + 8)
+        query = _parse_query(request.query)
         identity = next((value for key, value in query if key == "id"), "")
         if not identity:
             raise invalid("the query must have id, the identity of the collector")
@@ -69,3 +69,10 @@ class ConfigFiles:
         if (request.headers.get("if-none-match") or "") == tag:
             return http.Response(304, headers, b"")
         return http.Response(200, headers, merged.content.encode())
+
+
+def _parse_query(query: str) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(query, keep_blank_values=True, max_num_fields=MAX_PARAMETERS)
+    except ValueError as error:
+        raise invalid(f"the query must have at most {MAX_PARAMETERS} parameters") from error

@@ -225,6 +225,9 @@ async def test_a_configuration_can_be_read_as_a_file() -> None:
         status, data = await agent.call("GET", "/alloy/config?id=edge-8&attr.env=prod", [])
         assert status == 200 and data.startswith(b"// fleet: 0 pipelines")
         assert (await agent.call("GET", "/otel/config", []))[0] == 400
+        many = "".join(f"&attr.{number}=x" for number in range(108))
+        status, data = await agent.call("GET", f"/otel/config?id=edge-9{many}", [])
+        assert status == 400 and b"at most 108 parameters" in data
 
 
 async def test_a_file_for_one_collector_too_many_is_refused_and_not_kept(
