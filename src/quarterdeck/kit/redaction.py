@@ -15,7 +15,8 @@ _PATTERNS = (
     r"(?i)(\b(?:password|passwd|token|secret|api[_-]?key)[\"']?\s*[=:]\s*[\"']?)[^\s\"',;&}]+",
     r"(://[^/\s:@]*:)[^@/\s]+(?=@)",
     r"\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+()",
-    r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----()",
+    r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----"
+    r"(?:.*?-----END [A-Z ]*PRIVATE KEY-----|[A-Za-z0-9+/=\\\s:,-]*)()",  # the end may be cut off
 )
 
 

@@ -47,6 +47,8 @@ def test_a_secret_never_prints_itself(text: str) -> None:
         ("https://me:hunter2@host/path", "hunter2"),
         ("got eyJhbGciOi.eyJzdWIi.c2ln here", "eyJzdWIi"),
         ("-----BEGIN EC PRIVATE KEY-----\nMHcC\n-----END EC PRIVATE KEY-----", "MHcC"),
+        ("bad key -----BEGIN EC PRIVATE KEY-----\nMHcC\nAgEB", "AgEB"),
+        (r'key: "-----BEGIN RSA PRIVATE KEY-----\nMHcC\nAgEB"; see the log', "AgEB"),
     ],
 )
 def test_secrets_are_taken_out_of_texts(text: str, hidden: str) -> None:
