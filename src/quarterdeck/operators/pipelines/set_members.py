@@ -21,6 +21,7 @@ from quarterdeck.operators.pipelines.desired import (
 from quarterdeck.operators.pipelines.pipeline import is_member
 from quarterdeck.operators.pipelines.references import read_contents
 from quarterdeck.runtime import Context, Stalled
+from quarterdeck.telemetry.contents import ConfigType, check_in_thread
 
 MAX_SHOWN = 10
 """Maximum number of names in a message."""
@@ -78,6 +79,7 @@ async def _list_selected_members(
         if not is_member(pipeline, set_):
             continue
         contents = await read_contents(pipeline, ctx)
+        await check_in_thread(contents.text, ConfigType(pipeline.spec.config_type))
         name = choose_name(pipeline)
         desired = _build(set_, pipeline.spec, name=name, contents=contents)
         member = Member(desired, str(pipeline.key), pipeline.metadata.uid)

@@ -22,6 +22,10 @@ SUFFIX = "/candidate"
 """Suffix of a candidate's id. Ids of pipelines are numbers, so the two never clash."""
 
 
+MAX_CONTENTS = 1024 * 1024
+"""Maximum number of characters of a text, as of the pipeline's own."""
+
+
 class Candidate(NamedTuple):
     """The pipeline that chosen collectors receive instead."""
 
@@ -41,6 +45,8 @@ def read_candidate(pipeline: Pipeline) -> Candidate | None:
     if not isinstance(found, Mapping):
         raise invalid(f"metadata.{MEMBER} must be an object")
     text = str(found.get("contents") or "")
+    if len(text) > MAX_CONTENTS:
+        raise invalid(f"metadata.{MEMBER}.contents must have at most {MAX_CONTENTS} characters")
     language = (
         ConfigType.OPEN_TELEMETRY
         if pipeline.config_type == "CONFIG_TYPE_OTEL"
@@ -65,6 +71,13 @@ def read_candidate(pipeline: Pipeline) -> Candidate | None:
         matchers=_read_matchers(found, "chosen"),
     )
     return Candidate(replacement, choice)
+
+
+def get_text(message: Mapping[str, Any]) -> str:
+    """The text of the candidate in a message of a pipeline, valid or not; empty without one."""
+    metadata = message.get("metadata")
+    found = metadata.get(MEMBER) if isinstance(metadata, Mapping) else None
+    return str(found.get("contents") or "") if isinstance(found, Mapping) else ""
 
 
 def _read_matchers(found: Mapping[str, Any], name: str) -> tuple[str, ...]:

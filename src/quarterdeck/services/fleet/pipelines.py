@@ -6,7 +6,13 @@ from typing import Any
 
 import msgspec
 
-from quarterdeck.services.fleet.candidates import SUFFIX, Candidate, read_candidate
+from quarterdeck.services.fleet import candidates
+from quarterdeck.services.fleet.candidates import (
+    MAX_CONTENTS,
+    SUFFIX,
+    Candidate,
+    read_candidate,
+)
 from quarterdeck.services.fleet.errors import FleetError, invalid, not_found
 from quarterdeck.services.fleet.records import ALLOY, OTEL, Pipeline, Revision
 from quarterdeck.telemetry import contents
@@ -17,7 +23,6 @@ from quarterdeck.telemetry.matchers import MAX_MATCHERS, MatcherError, parse_all
 from quarterdeck.telemetry.matching import MatchIndex
 
 MAX_NAME = 253
-MAX_CONTENTS = 1024 * 1024
 KEPT_REVISIONS = 20
 """How many revisions of one pipeline are kept."""
 KEPT_DELETED = 50
@@ -202,10 +207,11 @@ def _build_update(current: Pipeline, wanted: Pipeline, now: str) -> Pipeline:
 
 
 async def check_contents_in_thread(message: Mapping[str, Any]) -> None:
-    """Check large contents in a thread; the following plan uses the cached result."""
-    text = str(message.get("contents") or "")
-    if len(text) <= MAX_CONTENTS:
-        await contents.check_in_thread(text, _LANGUAGES[_read_config_type(message)])
+    """Check large contents in a thread, also of a candidate; the following plan uses the cache."""
+    language = _LANGUAGES[_read_config_type(message)]
+    for text in (str(message.get("contents") or ""), candidates.get_text(message)):
+        if len(text) <= MAX_CONTENTS:
+            await contents.check_in_thread(text, language)
 
 
 def _read_config_type(message: Mapping[str, Any]) -> str:

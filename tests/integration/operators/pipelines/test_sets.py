@@ -1,5 +1,6 @@
 """PipelineSets: one call for all, and nothing at all where the spec does not allow it."""
 
+import threading
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from quarterdeck.apis.core.config import ConfigMap, Secret
 from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline, PipelineRevision, PipelineSet
 from quarterdeck.meta.conditions import find
 from quarterdeck.meta.objects import ObjectMeta
+from quarterdeck.telemetry import contents
 from quarterdeck.wire.status import NotFound
 
 NOW = "2026-01-01T00:00:00Z"
@@ -367,3 +369,23 @@ async def test_a_set_follows_the_objects_that_have_the_contents(world: Any, kind
             "conf", {key: {"x": changed}}, namespace=made.metadata.namespace
         )
         await at.until(lambda: at.fleet.server.pipelines.find_by_name("a").contents == changed)
+
+
+async def test_large_contents_of_a_set_are_checked_in_a_thread(
+    world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = []
+    check = contents._check
+
+    def note(text: str, config_type: contents.ConfigType) -> Any:
+        threads.append(threading.get_ident())
+        return check(text, config_type)
+
+    async with world() as at, at.operator():
+        await at.create("a", contents=f"{TEXT}// {'x' * 40_000}\n")
+        await at.ready("Synced", "a")
+        contents._check_large.cache_clear()  # as after a restart of the operator
+        monkeypatch.setattr(contents, "_check", note)
+        await create(at, selector={})
+        await ready(at, "Synced", 1)
+    assert threads and threading.get_ident() not in threads

@@ -1,6 +1,7 @@
 """What people and tools ask of the fleet server about collectors and revisions."""
 
 import json
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -15,6 +16,7 @@ from quarterdeck.services.fleet.persistence import Persistence
 from quarterdeck.services.fleet.pipelines import KEPT_DELETED, KEPT_REVISIONS
 from quarterdeck.services.fleet.service import FleetServer
 from quarterdeck.storage import open_memory
+from quarterdeck.telemetry import contents
 from quarterdeck.telemetry.fleet.messages import SERVICES
 
 SCRAPE = 'prometheus.scrape "x" {\n  targets = []\n}\n'
@@ -191,6 +193,35 @@ async def test_contents_have_a_largest_size(monkeypatch: pytest.MonkeyPatch) -> 
     async with fleet() as it:
         made = await it.call("CreatePipeline", pipeline={"name": "a", "contents": SCRAPE})
         assert made == "invalid_argument"
+
+
+async def test_a_candidate_has_the_same_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quarterdeck.services.fleet.candidates.MAX_CONTENTS", len(SCRAPE))
+    async with fleet() as it:
+        for text, code in ((SCRAPE, None), (f"{SCRAPE}\n", "invalid_argument")):
+            metadata = {"quarterdeck-rollout": {"contents": text}}
+            pipeline = {"name": f"a{code}", "contents": SCRAPE, "metadata": metadata}
+            made = await it.call("CreatePipeline", pipeline=pipeline)
+            assert made == code if code else made["name"]
+
+
+async def test_large_contents_and_candidates_are_checked_in_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads = []
+    check = contents._check
+
+    def note(text: str, config_type: contents.ConfigType) -> Any:
+        threads.append(threading.get_ident())
+        return check(text, config_type)
+
+    monkeypatch.setattr(contents, "_check", note)
+    stable, candidate = (f"{SCRAPE}// {letter * 40_000}\n" for letter in "ab")
+    metadata = {"quarterdeck-rollout": {"contents": candidate}}
+    async with fleet() as it:
+        pipeline = {"name": "a", "contents": stable, "metadata": metadata}
+        assert (await it.call("CreatePipeline", pipeline=pipeline))["name"] == "a"
+    assert len(threads) == 2 and threading.get_ident() not in threads
 
 
 async def test_a_sync_names_each_pipeline_once() -> None:
