@@ -10,9 +10,12 @@ MASK = "***"
 MIN_SECRET = 4
 """Shorter secrets are not searched for in text."""
 
+_NAME = r"(?:password|passwd|token|secret|api[_-]?key)"
+"""The end of a name, such as access_token or clientSecret."""
 _PATTERNS = (
     r"(?i)(\b(?:basic|bearer)\s+)[A-Za-z0-9._~+/=:-]+",
-    r"(?i)(\b(?:password|passwd|token|secret|api[_-]?key)[\"']?\s*[=:]\s*[\"']?)[^\s\"',;&}]+",
+    rf"(?i)({_NAME}[\"']?\s*[=:]\s*\")(?:[^\"\\]|\\.)+",  # a quoted value may have blanks
+    rf"(?i)({_NAME}[\"']?\s*[=:]\s*[\"']?)[^\s\"',;&}}]+",
     r"(://[^/\s:@]*:)[^@/\s]+(?=@)",
     r"\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+()",
     r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----"
