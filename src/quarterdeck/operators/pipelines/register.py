@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from quarterdeck.apis.core.config import Namespace
 from quarterdeck.apis.fleetmanagement.names import SET_FINALIZER
 from quarterdeck.apis.fleetmanagement.v1alpha1 import (
     FINALIZER,
@@ -13,6 +14,7 @@ from quarterdeck.apis.fleetmanagement.v1alpha1 import (
     Pipeline,
     PipelineRevision,
     PipelineSet,
+    TenantPolicy,
 )
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.meta.identity import Key
@@ -139,7 +141,7 @@ def build_pipeline_controller(
                 BY_CONNECTION: lambda each: (_index_connection(each),),
             }
         },
-        reads=(PipelineRevision,),
+        reads=(PipelineRevision, TenantPolicy, Namespace),
         writes=(PipelineRevision,),
         finalizers=(Finalizer(FINALIZER, Deletion(fleets, writes).run),),
         on_deleted=pipelines.forget,

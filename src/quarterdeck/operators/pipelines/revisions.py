@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 
+from quarterdeck.apis.core.config import Namespace
 from quarterdeck.apis.fleetmanagement.names import PIPELINE_LABEL
 from quarterdeck.apis.fleetmanagement.pipeline_revision import PipelineRevisionSpec
-from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline, PipelineRevision
+from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline, PipelineRevision, TenantPolicy
 from quarterdeck.meta.name_truncation import shorten_name
 from quarterdeck.meta.names import SUBDOMAIN_LIMIT
 from quarterdeck.meta.objects import ObjectMeta
+from quarterdeck.operators.pipelines import tenancy
 from quarterdeck.operators.pipelines.conditions import Reason
 from quarterdeck.operators.pipelines.desired import Desired, may_be_secret, with_hash
 from quarterdeck.operators.pipelines.labels import cut_to_label
@@ -88,7 +90,7 @@ async def roll_back(target: SyncTarget, ctx: Context[Pipeline]) -> SyncTarget:
     """The target with the configuration of `spec.rollbackTo` instead of the contents.
 
     Raises:
-        Stalled: if there is no such revision.
+        Stalled: if there is no such revision, or a TenantPolicy does not allow its matchers.
         CallFailed, Paused: if the server cannot be read.
     """
     wanted = target.pipeline.spec.rollback_to
@@ -101,8 +103,32 @@ async def roll_back(target: SyncTarget, ctx: Context[Pipeline]) -> SyncTarget:
             Reason.REVISION_NOT_FOUND,
             f"spec.rollbackTo: revision {wanted!r} is not among the revisions of this pipeline",
         )
+    await _check_tenant(target.pipeline, desired, ctx)
     ctx.status.set(rolled_back_to=wanted)
     return target._replace(desired=with_hash(desired, target.fleet.address.url))
+
+
+async def _check_tenant(pipeline: Pipeline, desired: Desired, ctx: Context[Pipeline]) -> None:
+    """Stall if the revision would reach collectors that a TenantPolicy keeps the spec from.
+
+    Admission sees only the spec's own matchers, and a revision is older than the policy, or
+    written by anybody who may create PipelineRevisions.
+    """
+    policies = await ctx.list(TenantPolicy)
+    if not policies:
+        return
+    namespace = await ctx.find(Namespace, pipeline.metadata.namespace, "")
+    labels = namespace.metadata.labels if namespace is not None else {}
+    widened = tenancy.list_widened(
+        policies, labels, before=pipeline.spec.matchers, after=desired.matchers
+    )
+    if widened:
+        raise Stalled(
+            Reason.VALIDATION_ERROR,
+            f"spec.rollbackTo: the matchers of revision {pipeline.spec.rollback_to!r} have none of "
+            f"those that TenantPolicy {', '.join(widened)} requires: set contents and matchers in "
+            "the spec instead",
+        )
 
 
 async def _find_revision(target: SyncTarget, wanted: str, ctx: Context[Pipeline]) -> Desired | None:

@@ -78,6 +78,29 @@ def find_violations(obj: Object, policies: Sequence[TenantPolicy]) -> list[str]:
     return found
 
 
+def list_widened(
+    policies: Iterable[TenantPolicy],
+    labels: Mapping[str, str],
+    *,
+    before: Iterable[str],
+    after: Iterable[str],
+) -> list[str]:
+    """The policies of a namespace with these labels that hold for matchers, and not for others.
+
+    Matchers that come from elsewhere than the spec were not seen by admission. Who wrote the spec
+    is not known any more, so each policy that the spec's own matchers satisfy is taken as binding.
+    """
+    had, has = canonicalize(before), canonicalize(after)
+    found = []
+    for policy in policies:
+        selector = policy.spec.namespace_selector
+        required = canonicalize(policy.spec.required_matchers)
+        is_here = selector is None or selector.matches(labels)
+        if is_here and required & had and not required & has:
+            found.append(policy.metadata.name)
+    return sorted(found)
+
+
 def _list_matchers(obj: Object) -> list[tuple[str, tuple[str, ...]]]:
     """Each list of matchers that decides which collectors an object reaches."""
     match obj:

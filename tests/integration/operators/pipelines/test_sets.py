@@ -7,7 +7,12 @@ import pytest
 from tests.integration.operators.pipelines.answers import falsify
 
 from quarterdeck.apis.core.config import ConfigMap, Secret
-from quarterdeck.apis.fleetmanagement.v1alpha1 import Pipeline, PipelineRevision, PipelineSet
+from quarterdeck.apis.fleetmanagement.v1alpha1 import (
+    Pipeline,
+    PipelineRevision,
+    PipelineSet,
+    TenantPolicy,
+)
 from quarterdeck.meta.conditions import find
 from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.telemetry import contents
@@ -223,6 +228,57 @@ async def test_history_is_kept_and_led_back_to(world: Any) -> None:
         await at.ready("RevisionNotFound")
         await at.patch({"spec": {"rollbackTo": None}})
         await at.until(lambda: at.fleet.server.pipelines.find_by_name("web").contents == texts[-1])
+
+
+@pytest.mark.parametrize("is_made_up", [False, True], ids=["older", "made up"])
+async def test_a_rollback_does_not_leave_the_collectors_of_a_tenant(
+    world: Any, *, is_made_up: bool
+) -> None:
+    async with world() as at, at.operator(interval_s=10.0):
+        await at.create(matchers=["env=prod"])
+        first = (await _with_revision(at, "")).status.revision_id
+        policy = {"requiredMatchers": ["team=a"]}
+        await at.client.resource(TenantPolicy.KIND.gvr).create(
+            {
+                "apiVersion": TenantPolicy.KIND.api_version,
+                "kind": "TenantPolicy",
+                "metadata": {"name": "a"},
+                "spec": policy,
+            }
+        )
+        await at.patch({"spec": {"matchers": ["env=prod", "team=a"]}})
+        pipeline = await _with_revision(at, first)
+        if is_made_up:
+            first = "999"
+            await _make_up(at, pipeline, first)
+        await at.patch({"spec": {"rollbackTo": first}})
+        refused = await at.ready("ValidationError")
+        assert "TenantPolicy a" in at.condition(refused).message
+        stored = at.fleet.server.pipelines.find_by_name("web")
+        assert stored.matchers == ("env=prod", "team=a")
+        await at.patch({"spec": {"rollbackTo": pipeline.status.revision_id}})
+        await at.ready("Synced")
+
+
+async def _make_up(at: Any, pipeline: Pipeline, revision: str) -> None:
+    """A revision that the server never had, as anybody with the editor role can write it."""
+    owner = {
+        "apiVersion": Pipeline.KIND.api_version,
+        "kind": "Pipeline",
+        "name": pipeline.metadata.name,
+        "uid": pipeline.metadata.uid,
+        "controller": True,
+    }
+    metadata = {"name": "made-up", "namespace": "default", "ownerReferences": [owner]}
+    spec = {"pipeline": "web", "revisionId": revision, "contents": TEXT, "matchers": ["env=prod"]}
+    await at.client.resource(PipelineRevision.KIND.gvr).create(
+        {
+            "apiVersion": PipelineRevision.KIND.api_version,
+            "kind": "PipelineRevision",
+            "metadata": metadata,
+            "spec": spec,
+        }
+    )
 
 
 async def _with_revision(at: Any, before: str) -> Pipeline:

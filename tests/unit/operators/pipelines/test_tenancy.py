@@ -101,3 +101,23 @@ def test_each_pipeline_of_a_set_is_bound() -> None:
     assert "spec.pipelines[0].matchers" in tenancy.find_violations(free, [policy()])[0]
     bound = build(PipelineSet, source={"namespace": "s"}, pipelines=members, matchers=["team=a"])
     assert tenancy.find_violations(bound, [policy()]) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "widened"),
+    [
+        (["team=a", "env=prod"], ['team = "a"'], []),
+        (["team=a"], ["env=prod"], ["x"]),
+        (["team=a"], [], ["x"]),
+        (["env=prod"], [], []),
+    ],
+)
+def test_other_matchers_than_those_of_the_spec_keep_to_its_policies(
+    before: list[str], after: list[str], widened: list[str]
+) -> None:
+    bound = policy(namespaceSelector={"matchLabels": {"tenant": "a"}})
+    of_user = policy(subjects=[{"kind": "User", "name": "anna"}])
+    for each in (bound, of_user):
+        found = tenancy.list_widened([each], {"tenant": "a"}, before=before, after=after)
+        assert found == widened
+    assert tenancy.list_widened([bound], {"tenant": "b"}, before=before, after=after) == []
