@@ -16,7 +16,10 @@ from quarterdeck.operators.pipelines.labels import cut_to_label
 from quarterdeck.operators.pipelines.ports import CallFailed, RemoteRevision
 from quarterdeck.operators.pipelines.sync_target import SyncTarget
 from quarterdeck.runtime import Context, Stalled
+from quarterdeck.telemetry import contents as checks
 from quarterdeck.telemetry.candidates import digest_contents
+from quarterdeck.telemetry.contents import ConfigType
+from quarterdeck.telemetry.findings import select_errors
 from quarterdeck.telemetry.fleet.codes import Code
 
 
@@ -133,7 +136,9 @@ async def _check_tenant(pipeline: Pipeline, desired: Desired, ctx: Context[Pipel
 
 async def _find_revision(target: SyncTarget, wanted: str, ctx: Context[Pipeline]) -> Desired | None:
     for each in await ctx.list_owned(PipelineRevision):
-        if each.spec.revision_id == wanted and each.spec.contents:
+        if each.spec.revision_id != wanted or not each.spec.contents:
+            continue
+        if await _is_of_language(each.spec.contents, target.pipeline):
             return target.desired._replace(
                 contents=each.spec.contents,
                 matchers=each.spec.matchers,
@@ -149,6 +154,14 @@ async def _find_revision(target: SyncTarget, wanted: str, ctx: Context[Pipeline]
                 contents=snapshot.contents,
                 matchers=snapshot.matchers,
                 enabled=snapshot.enabled,
+                config_type=snapshot.config_type,
                 is_secret=may_be_secret(target.pipeline, target.desired, snapshot),
             )
     return None
+
+
+async def _is_of_language(contents: str, pipeline: Pipeline) -> bool:
+    """Whether contents of an object fit the spec; objects of revisions do not have a language."""
+    language = ConfigType(pipeline.spec.config_type)
+    await checks.check_in_thread(contents, language)
+    return not select_errors(checks.check(contents, language))

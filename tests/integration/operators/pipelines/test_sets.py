@@ -20,6 +20,10 @@ from quarterdeck.wire.status import NotFound
 
 NOW = "2026-01-01T00:00:00Z"
 TEXT = 'loki.write "x" {\n}\n'
+OTEL = (
+    "receivers: {otlp: {}}\nexporters: {debug: {}}\n"
+    "service: {pipelines: {logs: {receivers: [otlp], exporters: [debug]}}}\n"
+)
 SOURCE = {"type": "Git", "namespace": "team-a"}
 ON_SERVER = {"type": "SOURCE_TYPE_GIT", "namespace": "team-a"}
 
@@ -228,6 +232,19 @@ async def test_history_is_kept_and_led_back_to(world: Any) -> None:
         await at.ready("RevisionNotFound")
         await at.patch({"spec": {"rollbackTo": None}})
         await at.until(lambda: at.fleet.server.pipelines.find_by_name("web").contents == texts[-1])
+
+
+@pytest.mark.parametrize("limit", [10, 0], ids=["from an object", "from the server"])
+async def test_a_rollback_restores_the_language_of_the_contents(world: Any, limit: int) -> None:
+    async with world() as at, at.operator(interval_s=10.0):
+        await at.create(contents=TEXT, revisionHistoryLimit=limit)
+        first = (await _with_revision(at, "")).status.revision_id
+        await at.patch({"spec": {"contents": OTEL, "configType": "OpenTelemetryCollector"}})
+        await _with_revision(at, first)
+        await at.patch({"spec": {"rollbackTo": first}})
+        await at.until(lambda: at.fleet.server.pipelines.find_by_name("web").contents == TEXT)
+        await at.ready("Synced")
+        assert at.fleet.server.pipelines.find_by_name("web").config_type == "CONFIG_TYPE_ALLOY"
 
 
 @pytest.mark.parametrize("is_made_up", [False, True], ids=["older", "made up"])
