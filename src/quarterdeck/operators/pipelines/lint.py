@@ -72,18 +72,20 @@ def _list_objects(document: Any) -> Iterator[dict[str, Any]]:
     """The objects of the group in a document, including the items of a List."""
     if not isinstance(document, dict):
         return
-    if document.get("kind") == "List":
-        for item in document.get("items") or ():
+    kind, items = document.get("kind"), document.get("items")
+    if kind == "List" and isinstance(items, list):
+        for item in items:
             yield from _list_objects(item)
     group = str(document.get("apiVersion") or "").partition("/")[0]
-    if document.get("kind") in _KINDS and group == GROUP:
+    if isinstance(kind, str) and kind in _KINDS and group == GROUP:
         yield document
 
 
 def _check_manifest(name: str, document: dict[str, Any]) -> Iterator[Problem]:
-    metadata = document.get("metadata") or {}
+    metadata = document.get("metadata")
     kind = _KINDS[document["kind"]]
-    place = f"{name}: {kind.KIND.kind} {metadata.get('name', '(no name)')}"
+    named = metadata.get("name") if isinstance(metadata, dict) else None
+    place = f"{name}: {kind.KIND.kind} {named or '(no name)'}"
     spec = document.get("spec")
     if not isinstance(spec, dict):
         yield Problem(place, "spec: required")

@@ -34,8 +34,9 @@ def read_planned(name: str, text: str | bytes) -> list[Planned]:
 def _read(name: str, document: Any) -> Iterator[Planned]:
     if not isinstance(document, dict):
         return
-    if document.get("kind") == "List":
-        for item in document.get("items") or ():
+    items = document.get("items")
+    if document.get("kind") == "List" and isinstance(items, list):
+        for item in items:
             yield from _read(name, item)
     if str(document.get("apiVersion") or "").partition("/")[0] != GROUP:
         return

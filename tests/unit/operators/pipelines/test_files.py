@@ -11,6 +11,7 @@ from quarterdeck.operators.pipelines.importer import (
     build_object_name,
 )
 from quarterdeck.operators.pipelines.lint import lint
+from quarterdeck.operators.pipelines.manifests import ManifestError, read_planned
 from quarterdeck.operators.pipelines.ports import Remote
 
 MANIFEST = """\
@@ -107,3 +108,22 @@ def test_lint_looks_into_lists_and_past_other_kinds() -> None:
 def test_lint_survives_any_file(data: bytes) -> None:
     lint("x.yaml", data)
     lint("x.alloy", data)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (MANIFEST.replace("{name: web}", "5"), ["Pipeline (no name)"]),
+        (MANIFEST.replace("{name: web}", "[web]"), ["Pipeline (no name)"]),
+        (MANIFEST.replace("kind: Pipeline", "kind: [Pipeline]"), []),
+        (MANIFEST.replace("kind: Pipeline", "kind: {a: b}"), []),
+        ("apiVersion: v1\nkind: List\nitems: 5\n", []),
+    ],
+)
+def test_manifests_of_another_shape_are_no_crash(text: str, expected: list[str]) -> None:
+    problems = lint("x.yaml", text.encode()).problems
+    assert [each.place for each in problems] == [f"x.yaml: {place}" for place in expected]
+    try:
+        assert read_planned("x.yaml", text) == []
+    except ManifestError as error:
+        assert expected and str(error).startswith("x.yaml: ")
