@@ -168,7 +168,7 @@ async def _read_delete_options(request: Request) -> DeleteOptions:
         raise BadRequest(f"cannot decode DeleteOptions: {error}") from error
     if not isinstance(document, dict):
         raise BadRequest("DeleteOptions must be an object")
-    return DeleteOptions.from_body({"dryRun": options.dry_run} | document)
+    return DeleteOptions.from_body({"dryRun": list(options.dry_run)} | document)
 
 
 def _set_field_manager(options: Options) -> Options:

@@ -546,6 +546,12 @@ async def test_options_of_a_deletion_are_kept(options: dict[str, Any], status: i
         assert (await there.ask("GET", f"{APPS}/my-app"))[0] == 200
 
 
+async def test_a_bad_option_of_a_deletion_is_named() -> None:
+    async with site(operator=False) as there:
+        status, answer = await there.ask("DELETE", f"{APPS}/my-app", {"gracePeriodSeconds": "x"})
+        assert status == 400 and "DeleteOptions.gracePeriodSeconds" in answer["message"]
+
+
 @pytest.mark.parametrize(
     ("path", "headers"),
     [
