@@ -40,9 +40,11 @@ from quarterdeck.operators.pipelines.removal import (
     confirm_collectors,
     confirm_pipelines,
 )
-from quarterdeck.runtime import Context, RequeueAfter
+from quarterdeck.runtime import Context, RequeueAfter, Waiting
 
 MIN_INTERVAL_S = 60.0
+MAX_REFUSED = 3
+"""Maximum number of refusals in a message."""
 
 
 class Discoveries:
@@ -131,12 +133,18 @@ def _finish(outcome: Outcome, interval: str, ctx: Context[Any]) -> RequeueAfter:
         last_success_time=rfc3339.format_time(ctx.now()),
         conflicts=outcome.conflicts[:MAX_CONFLICTS],
     )
-    text = f"{outcome.managed} objects, {len(outcome.conflicts)} conflicts"
-    ctx.status.set_condition(READY, TRUE, Reason.SYNCED, text)
-    ctx.status.set_condition(SYNCED, TRUE, Reason.SYNCED, text)
+    interval_s = max(MIN_INTERVAL_S, duration.parse_seconds(interval))
     if len(outcome.conflicts) > MAX_CONFLICTS:
-        text = f"status lists {MAX_CONFLICTS} of {len(outcome.conflicts)} conflicts"
-        ctx.status.set_condition(TRUNCATED_CONFLICTS, TRUE, Reason.TRUNCATED, text)
+        listed = f"status lists {MAX_CONFLICTS} of {len(outcome.conflicts)} conflicts"
+        ctx.status.set_condition(TRUNCATED_CONFLICTS, TRUE, Reason.TRUNCATED, listed)
     elif find(ctx.status.conditions, TRUNCATED_CONFLICTS) is not None:
         ctx.status.remove_condition(TRUNCATED_CONFLICTS)
-    return RequeueAfter(max(MIN_INTERVAL_S, duration.parse_seconds(interval)))
+    text = f"{outcome.managed} objects, {len(outcome.conflicts)} conflicts"
+    if refused := outcome.refused:
+        shown = "; ".join(refused[:MAX_REFUSED])
+        raise Waiting(
+            Reason.VALIDATION_ERROR, f"{text}, {len(refused)} refused: {shown}", after_s=interval_s
+        )
+    ctx.status.set_condition(READY, TRUE, Reason.SYNCED, text)
+    ctx.status.set_condition(SYNCED, TRUE, Reason.SYNCED, text)
+    return RequeueAfter(interval_s)

@@ -20,7 +20,11 @@ from quarterdeck.operators.pipelines.labels import cut_to_label
 from quarterdeck.operators.pipelines.ports import CallFailed, Paused, Remote, RemoteCollector
 from quarterdeck.operators.pipelines.removal import Removal
 from quarterdeck.runtime import Context
+from quarterdeck.wire.status import BadRequest, Forbidden, Invalid, RequestEntityTooLarge
 
+_REFUSALS = (BadRequest, Forbidden, Invalid, RequestEntityTooLarge)
+MAX_MESSAGE = 1024
+"""Maximum number of characters of one refusal."""
 K = TypeVar("K", bound=Object)
 
 
@@ -65,6 +69,8 @@ class Outcome(NamedTuple):
     managed: int
     stale: tuple[str, ...]
     conflicts: tuple[Conflict, ...]
+    refused: tuple[str, ...] = ()
+    """Why the API server refused some of the objects, one text each."""
 
 
 def mirror_pipeline(remote: Remote, discovery: PipelineDiscovery) -> Mirror:
@@ -133,6 +139,9 @@ async def apply_mirrors(
 ) -> Outcome:
     """Create missing mirrors, update read-only ones, and delete or mark stale ones.
 
+    A mirror that the API server refuses, as a server may have what an object may not, does not keep
+    the others from being applied.
+
     Raises:
         Waiting, Unavailable: if the server cannot confirm that something was deleted.
     """
@@ -141,23 +150,28 @@ async def apply_mirrors(
     taken = {
         each.metadata.name: each for each in await ctx.list(kind, namespace=_get_target(discovery))
     }
-    conflicts, current = [], set()
+    conflicts, refused, current = [], [], set()
     for mirror in mirrors:
         name = mirror.manifest["metadata"]["name"]
         if name in taken and name not in ours:
             conflicts.append(_build_conflict(mirror, taken[name], marks))
             continue
+        try:
+            if name not in ours:
+                await ctx.create(decode(kind, json.encode(mirror.manifest)), owned=False)
+            elif mirror.is_followed or marks.stale in ours[name].metadata.annotations:
+                await _follow(kind, ours[name], mirror, marks, ctx)
+        except _REFUSALS as error:
+            refused.append(str(error)[:MAX_MESSAGE])
+            if name not in ours:
+                continue
         current.add(name)
-        if name not in ours:
-            await ctx.create(decode(kind, json.encode(mirror.manifest)), owned=False)
-        elif mirror.is_followed or marks.stale in ours[name].metadata.annotations:
-            await _follow(kind, ours[name], mirror, marks, ctx)
     stale = [
         name
         for name in sorted(ours.keys() - current)
         if await _retire(ours[name], marks, ctx, removal=removal)
     ]
-    return Outcome(len(current), tuple(stale), tuple(conflicts))
+    return Outcome(len(current), tuple(stale), tuple(conflicts), tuple(refused))
 
 
 async def _follow(

@@ -477,3 +477,21 @@ async def test_pipelines_of_a_set_are_not_discovered(world: Any) -> None:
         await put(at, PipelineDiscovery, "all")
         await ready(at, PipelineDiscovery, "all", "Synced")
         assert [each.metadata.name for each in await at.client.list(Pipeline)] == ["foreign"]
+
+
+async def test_a_pipeline_that_cannot_be_an_object_does_not_stop_a_discovery(world: Any) -> None:
+    async with world() as at, at.operator(interval_s=10.0):
+        identity = at.fleet.put("a", source={"type": "SOURCE_TYPE_GIT"})
+        at.fleet.put("b")
+        await put(at, PipelineDiscovery, "all")
+        found = await ready(at, PipelineDiscovery, "all", "ValidationError")
+        condition = find(found.status.conditions, "Ready")
+        assert condition is not None and "1 refused: Pipeline" in condition.message
+        assert "source.namespace" in condition.message
+        assert [each.metadata.name for each in await at.client.list(Pipeline)] == ["b"]
+        assert (found.status.pipelines_observed, found.status.pipelines_managed) == (2, 1)
+        at.fleet.server.pipelines.remove(identity, "2026-01-01T00:00:00Z")
+        at.fleet.put("a")
+        await at.advance(300)
+        await ready(at, PipelineDiscovery, "all", "Synced")
+        assert len(await at.client.list(Pipeline)) == 2
