@@ -23,6 +23,8 @@ from quarterdeck.runtime import Context
 from quarterdeck.wire.status import BadRequest, Forbidden, Invalid, RequestEntityTooLarge
 
 _REFUSALS = (BadRequest, Forbidden, Invalid, RequestEntityTooLarge)
+_OPTIONAL_FIELDS = ("source", "connectionRef")
+"""Fields of a spec that a manifest leaves out if they have no value."""
 MAX_MESSAGE = 1024
 """Maximum number of characters of one refusal."""
 K = TypeVar("K", bound=Object)
@@ -183,8 +185,16 @@ async def _follow(
         patch["metadata"] = {"annotations": {marks.stale: None}}
     wanted = decode(kind, json.encode(mirror.manifest))
     if mirror.is_followed and _get_spec(existing) != _get_spec(wanted):
-        patch["spec"] = mirror.manifest["spec"]
+        patch["spec"] = _build_spec_patch(mirror.manifest["spec"])
     await ctx.api.merge(kind, existing.key, patch)
+
+
+def _build_spec_patch(spec: dict[str, Any]) -> dict[str, Any]:
+    """A merge patch to this spec: what the server may no longer have is removed by null."""
+    patch = dict.fromkeys(_OPTIONAL_FIELDS) | spec
+    if source := patch["source"]:
+        patch["source"] = {"namespace": None, **source}
+    return patch
 
 
 async def _retire(existing: K, marks: Marks, ctx: Context[Any], *, removal: Removal) -> bool:

@@ -495,3 +495,26 @@ async def test_a_pipeline_that_cannot_be_an_object_does_not_stop_a_discovery(wor
         await at.advance(300)
         await ready(at, PipelineDiscovery, "all", "Synced")
         assert len(await at.client.list(Pipeline)) == 2
+
+
+async def test_a_read_only_mirror_loses_what_the_server_no_longer_has(world: Any) -> None:
+    git = {"type": "SOURCE_TYPE_GIT", "namespace": "repo"}
+    async with world() as at, at.operator(interval_s=10.0):
+        at.fleet.put("a", source=git)
+        await at.connect("main")
+        reference = {"name": "main"}
+        await put(at, PipelineDiscovery, "all", importMode="ReadOnly", connectionRef=reference)
+        await ready(at, PipelineDiscovery, "all", "Synced")
+        mirror = await at.client.get(Pipeline, "a", "default")
+        assert mirror.spec.source.namespace == "repo" and mirror.spec.connection_ref.name == "main"
+        at.fleet.put("a")
+        patch = {"spec": {"connectionRef": None}}
+        gvr = PipelineDiscovery.KIND.gvr
+        await at.client.resource(gvr).patch("all", patch, namespace="default")
+        await at.advance(300)
+        mirror = await at.client.get(Pipeline, "a", "default")
+        assert mirror.spec.source is None and mirror.spec.connection_ref is None
+        version = mirror.metadata.resource_version
+        await at.advance(300)
+        mirror = await at.client.get(Pipeline, "a", "default")
+        assert mirror.metadata.resource_version == version
