@@ -129,7 +129,7 @@ class CollectorObjects:
         is_forced = get_annotation(collector.metadata.annotations, FORCE_DELETE) == "true"
         if is_forced or not owned:
             return
-        fleet = await self._fleets.find_last_known(collector, ctx)
+        fleet = await self._fleets.find_sent_to(collector, ctx)
         if fleet is None:
             await self._wait_for_connection(collector, ctx)
             return  # the connection is gone, and with it the way to the attributes

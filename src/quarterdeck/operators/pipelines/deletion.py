@@ -54,28 +54,41 @@ class Deletion:
             raise raised from error
 
     async def _remove(self, pipeline: Pipeline, ctx: Context[Pipeline]) -> None:
-        fleet = await self._find_fleet(pipeline, ctx)
+        fleet = await self._fleets.find_sent_to(pipeline, ctx)
         if fleet is None:
-            if not pipeline.status.id:
-                return  # it was never sent to a server
+            await self._remove_elsewhere(pipeline, ctx)
+            return
+        await self._remove_all(await self._list_identities(pipeline, fleet), pipeline, fleet, ctx)
+
+    async def _remove_elsewhere(self, pipeline: Pipeline, ctx: Context[Pipeline]) -> None:
+        """Remove what is certainly this object's from its current server.
+
+        The connection in the status is gone; perhaps it has another name now. An id alone proves
+        nothing there.
+
+        Raises:
+            Waiting: if the pipeline is not there.
+        """
+        fleet = await self._fleets.find_last_known(pipeline, ctx)
+        listed = await fleet.api.list() if fleet is not None else ()
+        ours = [remote.id for remote in listed if is_ours(pipeline, remote)]
+        if fleet is not None and ours:
+            await self._remove_all(ours, pipeline, fleet, ctx)
+        elif pipeline.status.id:
             raise Waiting(
                 Reason.NO_CONNECTION,
                 f"cannot delete pipeline {pipeline.status.id}: FleetConnection "
                 f"{pipeline.status.connection!r} does not exist",
                 after_s=_NO_CONNECTION_RETRY_S,
             )
+
+    async def _remove_all(
+        self, identities: list[str], pipeline: Pipeline, fleet: Fleet, ctx: Context[Pipeline]
+    ) -> None:
         await remove_all_canaries(pipeline, fleet)
-        for identity in await self._list_identities(pipeline, fleet):
+        for identity in identities:
             if await remove(identity, fleet):
                 ctx.event(Reason.DELETED, f"pipeline {identity} deleted on the server")
-
-    async def _find_fleet(self, pipeline: Pipeline, ctx: Context[Pipeline]) -> Fleet | None:
-        """The server the pipeline is on: the one in the status, else the one of the spec."""
-        sent_to = pipeline.status.connection
-        current = await self._fleets.find_last_known(pipeline, ctx)
-        if not sent_to or (current is not None and current.name == sent_to):
-            return current
-        return self._fleets.find_by_name(sent_to) or current
 
     async def _list_identities(self, pipeline: Pipeline, fleet: Fleet) -> list[str]:
         """The ids of the pipelines on the server that belong to this object.

@@ -131,6 +131,25 @@ class Fleets:
         except Stalled:
             return self.find_by_name(obj.status.connection)
 
+    async def find_sent_to(self, obj: Any, ctx: Context[Any]) -> Fleet | None:
+        """The server of `status.connection`, where a deletion has to clean up; None if unknown.
+
+        If that connection is gone, the object's current server may be another one, where the same
+        ids and sources belong to others.
+        """
+        sent_to = obj.status.connection
+        current = await self.find_last_known(obj, ctx)
+        if not sent_to or (current is not None and current.name == sent_to):
+            return current
+        namespace, _, name = sent_to.rpartition("/")
+        connection = await ctx.find(FleetConnection, name, namespace) if namespace else None
+        try:
+            if connection is not None:
+                return await self.open(connection, ctx)
+        except Stalled:
+            pass  # the existing client may still work
+        return self.find_by_name(sent_to)
+
     def find_by_name(self, name: str) -> Fleet | None:
         """The server of a connection by its name in `status.connection`."""
         if name == DEFAULT:

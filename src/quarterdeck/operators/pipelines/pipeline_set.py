@@ -186,14 +186,17 @@ class PipelineSets:
             raise raised from error
 
     async def _find_fleet(self, set_: PipelineSet, ctx: Context[PipelineSet]) -> Fleet:
-        """The server of a deleted set. Raises `Waiting` if it was never used in this process."""
-        try:
-            return await self._fleets.get_fleet(set_, ctx)
-        except Stalled as error:
-            known = self._fleets.find_by_name(set_.status.connection)
-            if known is None:
-                raise Waiting(Reason.NO_CONNECTION, error.message, after_s=300.0) from error
-            return known
+        """The server of a deleted set. Raises `Waiting` if it cannot be known any more."""
+        fleet = await self._fleets.find_sent_to(set_, ctx)
+        if fleet is None:
+            raise Waiting(
+                Reason.NO_CONNECTION,
+                f"cannot delete the pipelines of the set: FleetConnection "
+                f"{set_.status.connection!r} does not exist; to delete without the server, "
+                f"annotate with {FORCE_DELETE}=true",
+                after_s=300.0,
+            )
+        return fleet
 
 
 async def _check_list(set_: PipelineSet, listed: Sequence[Remote], fleet: Fleet) -> None:

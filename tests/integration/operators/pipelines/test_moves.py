@@ -4,10 +4,18 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
+import msgspec
 from tests.integration.operators.pipelines.conftest import FaultyFleet, answer
 
-from quarterdeck.apis.fleetmanagement.v1alpha1 import FleetConnection
+from quarterdeck.apis.fleetmanagement.v1alpha1 import (
+    Collector,
+    FleetConnection,
+    Pipeline,
+    PipelineSet,
+)
 from quarterdeck.kit import http
+from quarterdeck.meta.conditions import find
+from quarterdeck.meta.objects import Object
 
 OTHER_HOST = "other.svc"
 
@@ -83,3 +91,116 @@ async def test_a_connection_that_does_not_exist_is_named_and_waited_for(world: A
         assert w.condition(pipeline).message == text
         await w.connect("main", default=False)
         await w.ready("Synced")
+
+
+async def remove_connection(world: Any) -> None:
+    await world.client.resource(FleetConnection.KIND.gvr).delete("other", "default")
+
+
+async def put(world: Any, kind: type[Object], name_: str, /, **spec: Any) -> None:
+    await world.client.resource(kind.KIND.gvr).create(
+        {
+            "apiVersion": kind.KIND.api_version,
+            "kind": kind.KIND.kind,
+            "metadata": {"name": name_, "namespace": "default"},
+            "spec": spec,
+        }
+    )
+
+
+async def get_reason(world: Any, kind: Any, name: str) -> str:
+    found = find((await world.client.get(kind, name, "default")).status.conditions, "Ready")
+    return found.reason if found is not None else ""
+
+
+async def test_a_deletion_touches_no_other_server_than_the_one_it_was_sent_to(world: Any) -> None:
+    async with world() as w, other_fleet(w) as other:
+        foreign = w.fleet.put("foreign")
+        async with w.operator():
+            await w.create(connectionRef={"name": "other"})
+            assert (await w.ready("Synced")).status.id == foreign
+        await remove_connection(w)
+        await w.patch({"spec": {"connectionRef": None}})
+        await w.delete()
+        async with w.operator():  # which does not know the other server any more
+            await w.until(lambda: is_waiting(w))
+            assert w.fleet.names == ["foreign"] and other.names == ["web"]
+            url, secret = f"http://{OTHER_HOST}", {"name": "other-credentials"}
+            await put(w, FleetConnection, "other", url=url, secretRef=secret)
+            await w.gone()
+            assert w.fleet.names == ["foreign"] and other.names == []
+
+
+async def test_a_deletion_finds_its_server_under_another_name(world: Any) -> None:
+    async with world() as w, other_fleet(w) as other:
+        async with w.operator():
+            await w.create(connectionRef={"name": "other"})
+            await w.ready("Synced")
+        await remove_connection(w)
+        url, secret = f"http://{OTHER_HOST}", {"name": "other-credentials"}
+        await put(w, FleetConnection, "renamed", url=url, secretRef=secret, default=True)
+        await w.patch({"spec": {"connectionRef": None}})
+        await w.delete()
+        async with w.operator():
+            await w.gone()
+        assert other.names == []
+
+
+async def is_waiting(world: Any) -> bool:
+    return bool(await get_reason(world, Pipeline, "web") == "DeleteFailed")
+
+
+async def test_a_deleted_set_deletes_nothing_of_another_server(world: Any) -> None:
+    source = {"type": "Git", "namespace": "repo"}
+    on_server = {"type": "SOURCE_TYPE_GIT", "namespace": "repo"}
+    member = {"name": "a", "contents": 'loki.write "x" {\n}\n', "matchers": ["env=prod"]}
+    async with world() as w, other_fleet(w) as other, w.operator():
+        w.fleet.put("b", source=on_server)
+        await w.client.resource(FleetConnection.KIND.gvr).patch(
+            "other", {"spec": {"default": True}}, namespace="default"
+        )
+        await put(w, PipelineSet, "set", source=source, pipelines=[member])
+        await w.until(lambda: other.names == ["a"])
+        await w.until(lambda: has_reason(w, PipelineSet, "set", "Synced"))
+        other.fail("SyncPipelines", *[answer(503, "unavailable")] * 3)
+        other.fail("ListPipelines", *[answer(503, "unavailable")] * 3)
+        await w.client.resource(PipelineSet.KIND.gvr).delete("set", "default")
+        await remove_connection(w)
+        await w.until(lambda: other.names == [])
+        assert w.fleet.names == ["b"]
+
+
+async def has_reason(world: Any, kind: Any, name: str, reason: str) -> bool:
+    return await get_reason(world, kind, name) == reason
+
+
+async def test_a_deleted_collector_keeps_its_attributes_on_another_server(world: Any) -> None:
+    attributes = {"env": "prod"}
+    async with world() as w, other_fleet(w) as other:
+        for each in (w.fleet, other):
+            await each.server.agents.register({"id": "edge-1"})
+        async with w.operator():
+            reference = {"name": "other"}
+            await put(
+                w,
+                Collector,
+                "edge",
+                id="edge-1",
+                remoteAttributes=attributes,
+                connectionRef=reference,
+            )
+            await w.until(lambda: has_reason(w, Collector, "edge", "Synced"))
+        rules = w.fleet.server.collectors
+        rules.put(msgspec.structs.replace(rules.get("edge-1"), remote_attributes=attributes))
+        await remove_connection(w)
+        gvr = Collector.KIND.gvr
+        patch = {"spec": {"connectionRef": None}}
+        await w.client.resource(gvr).patch("edge", patch, namespace="default")
+        await w.client.resource(gvr).delete("edge", "default")
+        async with w.operator():
+            await w.until(lambda: is_absent(w, Collector, "edge"))
+        assert rules.get("edge-1").remote_attributes == attributes
+
+
+async def is_absent(world: Any, kind: Any, name: str) -> bool:
+    return name not in [each.metadata.name for each in await world.client.list(kind)]
