@@ -82,7 +82,8 @@ class PipelineSets:
         """
         others = await ctx.list(PipelineSet)
         rivals = [each for each in others if await self._is_rival(each, set_, fleet, ctx)]
-        owner = choose_owner([set_, *rivals])
+        connections = self._fleets.list_names(fleet.address.tenant) | {""}
+        owner = choose_owner([set_, *rivals], connections)
         if owner.key == set_.key:
             return
         ctx.status.set(applied_hash="", applied_source="")

@@ -28,15 +28,17 @@ class SyncPlan(NamedTuple):
         return bool(self.differing or self.deletions)
 
 
-def choose_owner(rivals: Sequence[PipelineSet]) -> PipelineSet:
+def choose_owner(rivals: Sequence[PipelineSet], connections: Collection[str]) -> PipelineSet:
     """Choose the owner of a common source: the set that was synced to it, else the oldest.
 
-    A paused set that was never synced comes last, because it sends nothing.
+    A paused set that was never synced comes last, because it sends nothing. `connections` are
+    those to the server: a set that was synced to another one holds nothing there.
     """
 
     def rank(each: PipelineSet) -> tuple[bool, bool, str, str]:
         age = str(each.metadata.creation_timestamp or "")
-        return (not holds_source(each), each.spec.paused, age, str(each.key))
+        is_holder = holds_source(each) and each.status.connection in connections
+        return (not is_holder, each.spec.paused, age, str(each.key))
 
     return min(rivals, key=rank)
 

@@ -204,3 +204,22 @@ async def test_a_deleted_collector_keeps_its_attributes_on_another_server(world:
 
 async def is_absent(world: Any, kind: Any, name: str) -> bool:
     return name not in [each.metadata.name for each in await world.client.list(kind)]
+
+
+async def test_a_set_that_moves_takes_no_source_of_another_there(world: Any) -> None:
+    source = {"type": "Git", "namespace": "repo"}
+    async with world() as w, other_fleet(w) as other, w.operator():
+        for name, reference in (("one", "other"), ("two", "main")):
+            member = {"name": f"p-{name}", "contents": 'loki.write "x" {\n}\n', "matchers": ["a=b"]}
+            reference_to = {"name": reference}
+            await put(
+                w, PipelineSet, name, source=source, pipelines=[member], connectionRef=reference_to
+            )
+            await w.until(lambda name=name: has_reason(w, PipelineSet, name, "Synced"))
+            await w.advance(5)
+        assert (w.fleet.names, other.names) == (["p-two"], ["p-one"])
+        patch = {"spec": {"connectionRef": {"name": "main"}}}
+        await w.client.resource(PipelineSet.KIND.gvr).patch("one", patch, namespace="default")
+        await w.until(lambda: has_reason(w, PipelineSet, "one", "NameConflict"))
+        assert w.fleet.names == ["p-two"]
+        assert await has_reason(w, PipelineSet, "two", "Synced")
