@@ -227,7 +227,7 @@ async def _sync(
     try:
         await fleet.api.sync(get_source(set_), messages, allow_empty=allow_empty)
     except CallFailed as error:
-        if not any(each.is_secret for each in (*members, *kept)):
+        if not (any(each.is_secret for each in members) or any(each.is_secret for each in kept)):
             raise
         raise hide_message(error, "a Secret") from None
 

@@ -282,8 +282,9 @@ async def test_failures_of_collectors_with_a_secret_candidate_are_hidden(world: 
         await at.ready("Synced")
         metadata = ObjectMeta(name="conf", namespace="default")
         await at.client.create(Secret(metadata=metadata, string_data={"a": TEXT}))
-        spec = {"contents": None, "contentsFrom": REFERENCE, "rollout": {"steps": [{"weight": 99}]}}
-        await at.patch({"spec": {**spec, "rollout": {**spec["rollout"], "maxFailures": 9}}})
+        rollout = {"steps": [{"weight": 99}], "maxFailures": 9}
+        spec = {"contents": None, "contentsFrom": REFERENCE, "rollout": rollout}
+        await at.patch({"spec": spec})
         await at.until(lambda: _has_candidate(at))
         await fail(at, "edge-1")
         await observe(at, "edge-1")
