@@ -114,7 +114,7 @@ class PipelineSets:
         except Stalled as error:  # the server may change meanwhile, and nothing tells when
             after_s = fleet.address.interval_s
             raise Waiting(error.reason, error.message, after_s=after_s) from error
-        ctx.status.set(total=len(members), connection=fleet.name)
+        ctx.status.set(total=len(members))
         _set_members(members, listed, ctx)
         if planned.is_needed:
             await _check_list(set_, listed, fleet)
@@ -130,7 +130,12 @@ class PipelineSets:
                 deletions=tuple(each.name for each in planned.deletions),
             )
             ctx.event(Reason.SYNCED, _describe(planned))
-        ctx.status.set(applied_hash=hash_members(members), applied_source=describe_source(set_))
+        self._report_move(set_, fleet, ctx)
+        ctx.status.set(
+            applied_hash=hash_members(members),
+            applied_source=describe_source(set_),
+            connection=fleet.name,  # only now: until then a deletion cleans up the one before
+        )
         missing = [each for each in ctx.status.current.members if each.state != "Synced"]
         if missing:
             names = ", ".join(each.name for each in missing[:MAX_SHOWN])
@@ -139,6 +144,17 @@ class PipelineSets:
         text = f"the server has {format_count(len(members), 'pipeline')} as in the set"
         ctx.status.set_condition(READY, TRUE, Reason.SYNCED, text)
         ctx.status.set_condition(SYNCED, TRUE, Reason.SYNCED, text)
+
+    def _report_move(self, set_: PipelineSet, fleet: Fleet, ctx: Context[PipelineSet]) -> None:
+        """Record an event if the set was on another server before: its pipelines remain there.
+
+        Another set may have the source there by now, so nothing is deleted.
+        """
+        before = set_.status.connection
+        names = self._fleets.list_names(fleet.address.tenant) | {""}
+        if set_.status.applied_hash and before not in names:
+            text = f"the pipelines of the set remain on the server of {before}: delete them there"
+            ctx.event(Reason.ORPHANED, text, warning=True)
 
     async def _list_claimed(
         self, set_: PipelineSet, fleet: Fleet, ctx: Context[PipelineSet]

@@ -223,3 +223,24 @@ async def test_a_set_that_moves_takes_no_source_of_another_there(world: Any) -> 
         await w.until(lambda: has_reason(w, PipelineSet, "one", "NameConflict"))
         assert w.fleet.names == ["p-two"]
         assert await has_reason(w, PipelineSet, "two", "Synced")
+
+
+async def test_what_a_set_that_moves_leaves_behind_is_told(world: Any) -> None:
+    source = {"type": "Git", "namespace": "repo"}
+    member = {"name": "a", "contents": 'loki.write "x" {\n}\n', "matchers": ["a=b"]}
+    async with world() as w, other_fleet(w) as other, w.operator():
+        first = {"name": "other"}
+        await put(w, PipelineSet, "set", source=source, pipelines=[member], connectionRef=first)
+        await w.until(lambda: has_reason(w, PipelineSet, "set", "Synced"))
+        w.fleet.fail("SyncPipelines", answer(503, "unavailable"))
+        patch = {"spec": {"connectionRef": {"name": "main"}}}
+        await w.client.resource(PipelineSet.KIND.gvr).patch("set", patch, namespace="default")
+        await w.until(lambda: is_told_orphaned(w))
+        assert w.fleet.names == other.names == ["a"]
+        await w.client.resource(PipelineSet.KIND.gvr).delete("set", "default")
+        await w.until(lambda: w.fleet.names == [])
+        assert other.names == ["a"]
+
+
+async def is_told_orphaned(world: Any) -> bool:
+    return "Orphaned" in await world.events()
