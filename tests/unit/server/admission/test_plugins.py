@@ -1,5 +1,6 @@
 """What the default admission plugins add to objects, and what they refuse."""
 
+import copy
 import ipaddress
 import json
 import random
@@ -262,6 +263,21 @@ async def test_an_address_is_reserved_while_its_write_is_decided() -> None:
     writes.clear()
     del write
     addresses.admit(attributes("services", service("d")))
+    await store.close()
+
+
+async def test_writes_of_one_service_share_its_addresses() -> None:
+    store = await store_of()
+    addresses = ServiceAddresses(store)
+    ports = [{"port": 80, "nodePort": 30001}]
+    spec = {"type": "NodePort", "clusterIP": str(DEFAULT_NETWORK[77]), "ports": ports}
+    first, again, other = (
+        attributes("services", service(name) | {"spec": copy.deepcopy(spec)}) for name in "aab"
+    )
+    addresses.admit(first)
+    addresses.admit(again)
+    with pytest.raises(Invalid, match="provided IP is already allocated"):
+        addresses.admit(other)
     await store.close()
 
 

@@ -69,8 +69,13 @@ class AllocationPool:
         """The writes that values are reserved for, while they are being decided."""
 
     def is_free(self, value: Any, holder: Holder, write: AdmissionAttributes) -> bool:
-        """Whether a value is free for a write of a service, or is already its own."""
-        return self._held.get(value, holder) == holder and self._reserved.get(value, write) is write
+        """Whether a value is free for a write of a service, or is already its own.
+
+        Another write of the same service may be on its way, or be what this one repeats.
+        """
+        other = self._reserved.get(value, write)
+        is_own = other is write or (other.namespace, other.name) == holder
+        return is_own and self._held.get(value, holder) == holder
 
     def reserve(self, value: Any, write: AdmissionAttributes) -> None:
         """Reserve a value for a service that is about to be stored."""
