@@ -92,8 +92,11 @@ class Assets:
     def _read(self, name: str) -> _File | None:
         if name in self._files:
             return self._files[name]
-        path = (self._folder / name).resolve()
-        if not path.is_relative_to(self._folder.resolve()) or not path.is_file():
+        try:
+            path = (self._folder / name).resolve()
+            if not path.is_relative_to(self._folder.resolve()) or not path.is_file():
+                return None
+        except (OSError, ValueError):  # no file can have this name: too long, or with a NUL
             return None
         self._files[name] = _load(name, path.read_bytes())
         return self._files[name]

@@ -29,7 +29,16 @@ def get(response: Response, name: str) -> str:
     return dict(response.headers).get(name, "")
 
 
-@pytest.mark.parametrize("path", ["/", "/clusters/prod-east", "/objects/core/v1/pods/a/web-0.1"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/clusters/prod-east",
+        "/objects/core/v1/pods/a/web-0.1",
+        pytest.param("/objects/a.b\0", id="a NUL"),
+        pytest.param("/objects/a." + "b" * 5_000, id="longer than any file name"),
+    ],
+)
 def test_every_route_of_the_page_is_the_page(built: Path, path: str) -> None:
     answer = ask(built, path)
     assert answer.body == b"<html>page</html>"
