@@ -32,6 +32,9 @@ export interface HubEvent {
 const SILENCE_MS = 40_000;
 const HIDDEN_MS = 60_000;
 const REOPEN_MS = 30;
+/** What the end of the hub's events is named by. */
+const HUB = "hub";
+const HUB_REOPEN_MS = 2_000;
 
 class Stream {
   private watches = new Map<string, Watch>();
@@ -61,6 +64,10 @@ class Stream {
     };
   }
 
+  /**
+   * The hub's events, and one of the type "open" whenever the connection is opened: events are not
+   * replayed, so what they are about is to be read again then.
+   */
   onHub(listener: (event: HubEvent) => void): () => void {
     this.hubListeners.add(listener);
     if (this.hubListeners.size === 1) this.reopen(REOPEN_MS);
@@ -167,6 +174,7 @@ class Stream {
     if (name === "open") {
       this.tries = 0;
       this.setState("live");
+      for (const listener of this.hubListeners) listener({ type: "open", data: {} });
     } else if (name === "watch") {
       const { w, e } = JSON.parse(data) as { w: string; e: WatchEvent };
       this.deliver(w, e);
@@ -192,6 +200,7 @@ class Stream {
   }
 
   private end({ w, error }: { w: string; error?: { code?: number } }): void {
+    if (w === HUB) return this.reopen(HUB_REOPEN_MS);
     const watch = this.watches.get(w);
     if (!watch) return;
     if (!error || (error.code ?? 500) >= 500) return this.reopen(error ? 2000 : REOPEN_MS);

@@ -47,6 +47,7 @@ const GATHER_MS = 500;
 /** Reading every cluster again is dear: with many of them changing all the time, do it seldom. */
 const GATHER_ALL_MS = 4_000;
 
+/** Reads one answer at a time, so that an older one never replaces a newer one. */
 class Clusters {
   byName = new Map<string, HubCluster>();
   registries: HubRegistry[] = [];
@@ -54,7 +55,9 @@ class Clusters {
   message = "";
   private listeners = new Set<() => void>();
   private changed = new Set<string>();
-  private registryChanged = false;
+  private areAllChanged = false;
+  private areRegistriesChanged = false;
+  private isReading = false;
   private timer = 0;
   private allReadAt = -GATHER_ALL_MS;
   private stops: (() => void)[] = [];
@@ -69,12 +72,10 @@ class Clusters {
   }
 
   private start(): void {
-    void this.loadAll();
-    this.stops = [
-      stream.onHub((event) => this.onEvent(event.type, event.data)),
-      // events are not replayed: after a cut everything is read again
-      stream.onState((state) => state === "live" && this.state !== "loading" && void this.loadAll()),
-    ];
+    this.areAllChanged = true;
+    this.allReadAt = -GATHER_ALL_MS;
+    void this.refresh();
+    this.stops = [stream.onHub((event) => this.onEvent(event.type, event.data))];
   }
 
   private stop(): void {
@@ -84,62 +85,90 @@ class Clusters {
   }
 
   private onEvent(type: string, data: Record<string, unknown>): void {
-    if (type.startsWith("registry.")) this.registryChanged = true;
-    else if (type === "policies.changed") for (const name of this.byName.keys()) this.changed.add(name);
+    // a changed policy may also show clusters that are not known yet
+    if (type === "open" || type === "policies.changed") this.areAllChanged = true;
+    else if (type.startsWith("registry.")) this.areRegistriesChanged = true;
     else if (typeof data.cluster === "string") this.changed.add(data.cluster);
     else return;
-    this.timer ||= window.setTimeout(() => void this.refresh(), GATHER_MS);
+    this.schedule(GATHER_MS);
+  }
+
+  private schedule(delay: number): void {
+    if (this.listeners.size === 0 || this.isReading) return; // the end of a reading schedules the next one
+    this.timer ||= window.setTimeout(() => void this.refresh(), delay);
   }
 
   private async refresh(): Promise<void> {
-    const early = this.allReadAt + GATHER_ALL_MS - performance.now();
-    if (this.changed.size > FEW && early > 0) {
-      this.timer = window.setTimeout(() => void this.refresh(), early);
-      return;
-    }
     this.timer = 0;
-    const names = [...this.changed];
-    const registries = this.registryChanged;
-    this.changed.clear();
-    this.registryChanged = false;
-    if (names.length > FEW) return this.loadAll();
-    await Promise.all(names.map((name) => this.loadOne(name)));
-    if (registries) await this.loadRegistries().catch(() => {}); // those of the last time stay
+    if (this.isReading) return;
+    const early = this.allReadAt + GATHER_ALL_MS - performance.now();
+    const isMuch = this.areAllChanged || this.changed.size > FEW;
+    if (isMuch && early > 0) return this.schedule(early);
+    this.isReading = true;
+    const isComplete = await (isMuch ? this.readAll() : this.readChanged());
+    this.isReading = false;
     this.announce();
+    if (this.areAllChanged || this.areRegistriesChanged || this.changed.size) {
+      this.schedule(isComplete ? GATHER_MS : GATHER_ALL_MS);
+    }
   }
 
-  private async loadOne(name: string): Promise<void> {
+  /** Read everything; whether that succeeded. */
+  private async readAll(): Promise<boolean> {
+    this.allReadAt = performance.now();
+    const changed = [...this.changed];
+    this.changed.clear();
+    this.areAllChanged = this.areRegistriesChanged = false;
+    try {
+      const [clusters, registries] = await Promise.all([
+        getJson<HubCluster[]>("/api/v1/clusters"),
+        getJson<HubRegistry[]>("/api/v1/registries/status"),
+      ]);
+      this.byName = new Map(clusters.map((each) => [each.name, each]));
+      this.registries = registries;
+      this.state = "ready";
+      this.message = "";
+      return true;
+    } catch (error) {
+      if (this.state === "loading") this.state = "failed";
+      this.message = (error as Error).message;
+      for (const name of changed) this.changed.add(name);
+      this.areAllChanged = true;
+      return false;
+    }
+  }
+
+  /** Read what has changed; whether that succeeded. What did not is shown as it was, and read again later. */
+  private async readChanged(): Promise<boolean> {
+    const names = [...this.changed];
+    this.changed.clear();
+    const readings = names.map((name) => this.readOne(name));
+    if (this.areRegistriesChanged) readings.push(this.readRegistries());
+    return (await Promise.all(readings)).every(Boolean);
+  }
+
+  private async readOne(name: string): Promise<boolean> {
     try {
       this.byName.set(name, await getJson<HubCluster>(`/api/v1/clusters/${encodeURIComponent(name)}`));
     } catch (error) {
       const status = error instanceof RequestFailed ? error.status : 0;
-      if (status === 403 || status === 404) this.byName.delete(name); // gone, or no longer shown to this viewer
-      else this.retry(name);
+      if (status !== 403 && status !== 404) {
+        this.changed.add(name);
+        return false;
+      }
+      this.byName.delete(name); // gone, or no longer shown to this viewer
     }
+    return true;
   }
 
-  /** Read a cluster again a while later; until then it is shown as it was. */
-  private retry(name: string): void {
-    this.changed.add(name);
-    if (this.listeners.size) this.timer ||= window.setTimeout(() => void this.refresh(), GATHER_ALL_MS);
-  }
-
-  private async loadRegistries(): Promise<void> {
-    this.registries = await getJson<HubRegistry[]>("/api/v1/registries/status");
-  }
-
-  private async loadAll(): Promise<void> {
-    this.allReadAt = performance.now();
+  private async readRegistries(): Promise<boolean> {
+    this.areRegistriesChanged = false;
     try {
-      const [clusters] = await Promise.all([getJson<HubCluster[]>("/api/v1/clusters"), this.loadRegistries()]);
-      this.byName = new Map(clusters.map((each) => [each.name, each]));
-      this.state = "ready";
-      this.message = "";
-    } catch (error) {
-      if (this.state === "loading") this.state = "failed";
-      this.message = (error as Error).message;
+      this.registries = await getJson<HubRegistry[]>("/api/v1/registries/status");
+    } catch {
+      this.areRegistriesChanged = true;
     }
-    this.announce();
+    return !this.areRegistriesChanged;
   }
 
   private announce(): void {

@@ -37,9 +37,10 @@ const CHARTS: [string, string, (value: number) => string][] = [
 
 export function ClusterView({ name }: { name: string }) {
   const { query } = usePlace();
-  const { clusters, state } = useClusters();
+  const { clusters, state, message } = useClusters();
   const cluster = clusters.find((each) => each.name === name);
   const tab = query.get("tab") ?? "history";
+  if (!cluster && state === "failed") return <Empty title="The cluster cannot be read">{message}</Empty>;
   if (!cluster) return state === "loading" ? <Loading /> : <Empty title={`No cluster ${name}`}>It does not exist, or access policies do not show it to you.</Empty>;
   const here = `/clusters/${encodeURIComponent(name)}`;
   const tabs = [

@@ -223,7 +223,9 @@ async def test_the_hub_api_is_asked_with_the_token_of_a_session_or_as_it_came() 
 
 
 @pytest.mark.parametrize("user", ["ann", "bob"])
-async def test_the_stream_of_the_hub_is_asked_for_in_the_name_of_the_viewer(user: str) -> None:
+async def test_the_events_of_the_hub_are_those_of_the_viewer_and_their_end_is_sent(
+    user: str,
+) -> None:
     async with (
         serve() as world,
         http.Client() as client,
@@ -238,9 +240,10 @@ async def test_the_stream_of_the_hub_is_asked_for_in_the_name_of_the_viewer(user
             received = b""
             async for chunk in answer.chunks():
                 received += chunk
-                if b"event: hub" in received:
+                if b"event: end" in received:
                     break
-    assert f"event: hub\ndata: {user}".encode() in received
+    expected = f'event: hub\ndata: {user}\n\nevent: end\ndata: {{"w":"hub"}}\n\n'
+    assert received.endswith(expected.encode())
 
 
 @pytest.mark.parametrize("path", ["/why", "/console", "/comparison", "/watch", "/k8s/api/v1/pods"])

@@ -29,6 +29,8 @@ from quarterdeck.wire.status import ApiError, BadRequest, ServiceUnavailable
 PATH = "/watch"
 HEARTBEAT_S = 15.0
 MAX_WATCHES = 64
+HUB = "hub"
+"""What the end of the hub's events is named by, in place of the identifier of a watch."""
 _NAME = re.compile("[a-z0-9.-]+")
 _HEADERS = [
     ("Content-Type", "text/event-stream"),
@@ -135,7 +137,8 @@ class Watches:
                 work = _forward(transport, each, writer)
                 tasks.spawn(_end_with(work, over, keep=True), name=f"stream-{each.identifier}")
             if hub is not None:
-                tasks.spawn(_end_with(hub.run(writer), over, keep=True), name="stream-hub")
+                work = _forward_hub(hub, writer)
+                tasks.spawn(_end_with(work, over, keep=True), name="stream-hub")
             await over.wait()
 
     async def _send_heartbeats(self, writer: BodyWriter, is_valid: IsValid) -> None:
@@ -169,6 +172,12 @@ async def _forward(transport: Transport, wanted: WatchRequest, writer: BodyWrite
         status = ServiceUnavailable(str(error)).to_status()
         ending = {"w": wanted.identifier, "error": status}
     await writer.write(b"event: end\ndata: %s\n\n" % json.encode(ending))
+
+
+async def _forward_hub(hub: StreamResponse, writer: BodyWriter) -> None:
+    """Send the hub's events until they end, for example with the connection to its store."""
+    await hub.run(writer)
+    await writer.write(b"event: end\ndata: %s\n\n" % json.encode({"w": HUB}))
 
 
 async def _mask_lines(lines: AsyncIterator[bytes], wanted: WatchRequest) -> AsyncIterator[bytes]:
