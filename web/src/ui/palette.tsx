@@ -17,6 +17,7 @@ interface Hit {
 }
 
 const SHOWN = 50;
+const PAGE = 2000;
 const METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 const EXTRA = new Set(["Pod", "Deployment", "Service", "Namespace", "ConfigMap", "Job"]);
 
@@ -42,8 +43,7 @@ async function loadHits(add: (hits: Hit[]) => void): Promise<void> {
 
 async function loadObjects(resource: Resource): Promise<Hit[]> {
   try {
-    const list = await getJson<{ items?: KubeObject[] }>(`/k8s${pathOf(resource)}?limit=2000`, { headers: { Accept: METADATA } });
-    return (list.items ?? []).map(({ metadata }) => ({
+    return (await readPages(`/k8s${pathOf(resource)}`)).map(({ metadata }) => ({
       label: metadata.namespace ? `${metadata.namespace}/${metadata.name}` : metadata.name,
       kind: resource.kind,
       to: viewOf(resource, metadata.namespace, metadata.name) ?? linkTo(resource, metadata.namespace, metadata.name),
@@ -55,6 +55,18 @@ async function loadObjects(resource: Resource): Promise<Hit[]> {
   }
 }
 
+async function readPages(path: string): Promise<KubeObject[]> {
+  const items: KubeObject[] = [];
+  let token = "";
+  do {
+    const query = `limit=${PAGE}${token ? `&continue=${encodeURIComponent(token)}` : ""}`;
+    const page = await getJson<{ metadata: { continue?: string }; items?: KubeObject[] }>(`${path}?${query}`, { headers: { Accept: METADATA } });
+    items.push(...(page.items ?? []));
+    token = page.metadata.continue ?? "";
+  } while (token);
+  return items;
+}
+
 export function Palette({ pages, onClose }: { pages: { path: string; label: string }[]; onClose(): void }) {
   const [query, setQuery] = useState("");
   const [chosen, setChosen] = useState(0);
@@ -62,7 +74,8 @@ export function Palette({ pages, onClose }: { pages: { path: string; label: stri
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => {
     input.current?.focus();
-    void loadHits((found) => setHits((before) => [...before, ...found]));
+    // without an answer the pages of the dashboard are still found
+    loadHits((found) => setHits((before) => [...before, ...found])).catch(() => {});
   }, []);
   const found = useMemo(() => filter(hits, query), [hits, query]);
   const go = (hit: Hit | undefined) => {

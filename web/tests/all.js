@@ -1,0 +1,3 @@
+import "./diff.js";
+import "./discovery.js";
+import "./yaml.js";
