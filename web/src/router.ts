@@ -32,9 +32,18 @@ export interface Place {
   query: URLSearchParams;
 }
 
+/** A part of a path as text; one with a percent sign that encodes nothing, as typed by hand, stays as it is. */
+function decodePart(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 function read(): Place {
   const path = location.pathname;
-  const parts = path.split("/").filter(Boolean).map(decodeURIComponent);
+  const parts = path.split("/").filter(Boolean).map(decodePart);
   return { path, parts, query: new URLSearchParams(location.search) };
 }
 

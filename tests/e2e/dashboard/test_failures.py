@@ -41,6 +41,29 @@ def test_a_stream_without_an_answer_is_opened_again(page: Page, demo: Demo) -> N
     expect(page.get_by_text("Live", exact=True)).to_be_visible()
 
 
+def test_kinds_that_cannot_be_read_are_asked_for_again(page: Page, demo: Demo) -> None:
+    page.route("**/k8s/apis", fail(), times=1)
+    page.goto(f"{demo.url}/objects")
+    expect(page.get_by_role("link", name="ConfigMap", exact=True)).to_be_visible()
+
+
+def test_clusters_that_cannot_be_read_are_not_absent(page: Page, demo: Demo) -> None:
+    page.route("**/api/v1/clusters", fail())
+    page.goto(f"{demo.url}/clusters/demo-east")
+    expect(page.get_by_text("The cluster cannot be read")).to_be_visible()
+    page.unroute("**/api/v1/clusters")
+    expect(page.get_by_role("link", name="ClusterConnection")).to_be_visible()
+
+
+def test_a_percent_sign_that_encodes_nothing_is_part_of_the_name(page: Page, demo: Demo) -> None:
+    page.goto(f"{demo.url}/clusters/100%25")
+    expect(page.get_by_text("No cluster 100%")).to_be_visible()
+    page.evaluate(
+        "history.pushState(null, '', '/clusters/%'); dispatchEvent(new Event('popstate'))"
+    )
+    expect(page.get_by_text("No cluster %")).to_be_visible()
+
+
 def test_a_list_that_failed_is_read_again_when_somebody_comes_back(page: Page, demo: Demo) -> None:
     page.clock.install()
     page.route(MAPS, fail())
