@@ -13,7 +13,8 @@ export function Editor({ resource, object }: { resource: Resource; object: KubeO
   const [yaml, setYaml] = useState<YamlModule | null>(null);
   const [base, setBase] = useState<KubeObject | null>(null);
   const [text, setText] = useState("");
-  const [plan, setPlan] = useState<KubeObject | null>(null);
+  const [plan, setPlan] = useState<{ text: string; stored: KubeObject } | null>(null);
+  const [isSending, setSending] = useState(false);
   const [problem, setProblem] = useState("");
   const path = `/k8s${pathOf(resource, object.metadata.namespace, object.metadata.name)}`;
   const start = async () => {
@@ -29,21 +30,26 @@ export function Editor({ resource, object }: { resource: Resource; object: KubeO
   const isStale = identify(object) !== identify(base);
   const send = async (dryRun: boolean) => {
     setProblem("");
+    setSending(true);
     try {
-      const wanted = yaml.load(text) as KubeObject;
+      const wanted = readObject(yaml, text);
       // changes of the status alone are no conflict: they leave the generation as it is
       const current = isStale ? base : object;
       const metadata = { ...wanted.metadata, resourceVersion: current.metadata.resourceVersion };
       const body = JSON.stringify({ ...wanted, metadata, status: current.status });
       const query = `fieldManager=dashboard&fieldValidation=Strict&reveal=true${dryRun ? "&dryRun=All" : ""}`;
       const stored = await getJson<KubeObject>(`${path}?${query}`, { method: "PUT", body, headers: { "Content-Type": "application/json" } });
-      if (dryRun) setPlan(stored);
+      if (dryRun) setPlan({ text, stored });
       else navigate(linkTo(resource, object.metadata.namespace, object.metadata.name));
     } catch (error) {
       setPlan(null);
       setProblem((error as Error).message);
+    } finally {
+      setSending(false);
     }
   };
+  // a preview of a text that was edited while the server was asked is not one of what would be applied
+  const shown = plan?.text === text ? plan.stored : null;
   const show = (each: KubeObject) => yaml.dump(clean(each), { lineWidth: -1, noRefs: true });
   return (
     <div class="stack">
@@ -61,10 +67,10 @@ export function Editor({ resource, object }: { resource: Resource; object: KubeO
         title="Edit"
         actions={
           <>
-            <button type="button" class="button" onClick={() => void send(true)}>
+            <button type="button" class="button" disabled={isSending} onClick={() => void send(true)}>
               Preview changes
             </button>
-            <button type="button" class="button primary" disabled={!plan} onClick={() => void send(false)}>
+            <button type="button" class="button primary" disabled={!shown || isSending} onClick={() => void send(false)}>
               Apply
             </button>
           </>
@@ -75,19 +81,24 @@ export function Editor({ resource, object }: { resource: Resource; object: KubeO
           aria-label="YAML"
           spellcheck={false}
           value={text}
-          onInput={(event) => {
-            setText(event.currentTarget.value);
-            setPlan(null);
-          }}
+          onInput={(event) => setText(event.currentTarget.value)}
         />
       </Panel>
-      {plan && (
+      {shown && (
         <Panel title="What the server would store">
-          <Diff before={show(base)} after={show(plan)} />
+          <Diff before={show(base)} after={show(shown)} />
         </Panel>
       )}
     </div>
   );
+}
+
+function readObject(yaml: YamlModule, text: string): KubeObject {
+  const found = yaml.load(text);
+  if (found === null || typeof found !== "object" || Array.isArray(found)) {
+    throw new Error("The text is no object: it needs apiVersion, kind and metadata at its top level.");
+  }
+  return found as KubeObject;
 }
 
 /** What changes when somebody else has changed the object, apart from its status. */
