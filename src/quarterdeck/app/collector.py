@@ -52,7 +52,7 @@ async def run_collector(
                 f"collecting from {config.server} as {settings.cluster_name}, "
                 f"pushing to {settings.ingester_address}"
             )
-            await stop.wait()
+            await stop.wait(tasks)
 
 
 def _open_buffer(settings: CollectorSettings) -> DiskBuffer:

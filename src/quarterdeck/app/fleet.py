@@ -33,6 +33,8 @@ class OpenFleet(NamedTuple):
     server: FleetServer
     token: Secret[str]
     token_file: Path
+    tasks: Supervisor
+    """Its work in the background. It must be watched: without it reports are not stored."""
 
 
 async def open_fleet(
@@ -59,7 +61,7 @@ async def open_fleet(
     server = FleetServer(store, Tokens.single(token), clock=clock)
     tasks = await stack.enter_async_context(Supervisor("fleet"))
     tasks.spawn(server.run(), name="fleet-server")
-    return OpenFleet(server, token, folder / TOKEN_FILE)
+    return OpenFleet(server, token, folder / TOKEN_FILE, tasks)
 
 
 def ensure_token(path: Path) -> Secret[str]:
@@ -113,4 +115,4 @@ async def serve_fleet(settings: FleetSettings, *, print_line: Callable[[str], No
             listener = await listen(web, settings.port, "--port", host=settings.host)
         print_line(f"listening on {listener.url}")
         print_line(f"the token is in {fleet.token_file}")
-        await stop.wait()
+        await stop.wait(fleet.tasks)

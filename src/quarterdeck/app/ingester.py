@@ -88,12 +88,12 @@ async def serve_ingester(
     log = get_logger("ingester")
     while True:
         try:
-            async with ingester.running():
+            async with ingester.running() as tasks:
                 hub.ingester_problem = ""
                 address.port = ingester.port
                 address.listening.set()
                 log.info("serving collectors", port=ingester.port)
-                await asyncio.Event().wait()
+                await tasks.wait_failed()
         except ListenFailed as error:
             problem = f"{error}; {_ADVICE}"
             if problem != hub.ingester_problem:

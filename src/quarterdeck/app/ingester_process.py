@@ -55,13 +55,13 @@ async def serve_ingester_alone(process: ProcessSettings, settings: Settings) -> 
                 clock=clock,
                 metrics=IngesterMetrics(registry),
             )
-            await _serve_metrics(process, registry, stack, clock=clock)
+            parts = await _serve_metrics(process, registry, stack, clock=clock)
             try:
-                await stack.enter_async_context(ingester.running())
+                parts.append(await stack.enter_async_context(ingester.running()))
             except ListenFailed as error:
                 raise StartError(f"{error} (--ingester-port, --ingester-tls-cert)") from error
         log.info("serving collectors", port=ingester.port)
-        await stop.wait()
+        await stop.wait(*parts)
         log.info("stopping")
 
 
@@ -71,8 +71,8 @@ async def _serve_metrics(
     stack: contextlib.AsyncExitStack,
     *,
     clock: Clock,
-) -> None:
-    """Serve metrics to callers that the API server authorizes, unless they are disabled."""
+) -> list[Supervisor]:
+    """Serve metrics to callers that the API server authorizes; nothing if they are disabled."""
     from quarterdeck.client.client import Client
     from quarterdeck.client.config.locate import is_in_cluster, load_config
     from quarterdeck.client.errors import ClientError
@@ -80,7 +80,7 @@ async def _serve_metrics(
     bind = process.metrics_bind_address or (_METRICS_INSIDE if is_in_cluster() else "0")
     page = build_metrics_page(parse_bind(bind, 0, flag="--metrics-bind-address"), process)
     if page is None:
-        return
+        return []
     try:
         config = load_config(process.kubeconfig, context=process.context)
     except ClientError as error:
@@ -91,3 +91,4 @@ async def _serve_metrics(
     stack.push_async_callback(pages.close)
     tasks = await stack.enter_async_context(Supervisor("ingester-metrics"))
     pages.start(tasks)
+    return [tasks]

@@ -78,6 +78,7 @@ async def _start_fleet(host: Host) -> Address:
         purpose=f"fleet server for collectors; token in {shorten_path(fleet.token_file)}",
         limits=LIMITS,
     )
+    host.manager.add_runnable("fleet-server", fleet.tasks.wait_failed, needs_leader_election=False)
     return Address(
         "default",
         listener.url,

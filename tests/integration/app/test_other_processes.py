@@ -34,6 +34,7 @@ from quarterdeck.meta.objects import ObjectMeta
 from quarterdeck.server.api import ApiServer
 from quarterdeck.server.options import ServerOptions
 from quarterdeck.services.bootstrap.serving import ServingTls
+from quarterdeck.services.fleet.service import FleetServer
 from quarterdeck.services.hub.service import HubServer
 from quarterdeck.testing import programs
 
@@ -301,6 +302,21 @@ async def test_collector_names_what_it_cannot_use(tmp_path: Path) -> None:
             line = await lines.wait_for("collecting from")
     assert line.endswith(" as east, pushing to 127.0.0.1:9")
     assert (tmp_path / "buffer").is_dir()
+
+
+async def test_fleet_server_ends_when_its_work_in_the_background_fails(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Without it reports of collectors would only be in memory."""
+
+    async def fail(self: FleetServer) -> None:
+        raise RuntimeError("the flush has ended")
+
+    monkeypatch.setattr(FleetServer, "run", fail)
+    settings = FleetSettings(data_dir=tmp_path, port=0)
+    async with asyncio.timeout(LIMIT_S):
+        with pytest.raises(RuntimeError, match="the flush has ended"):
+            await serve_fleet(settings, print_line=print)
 
 
 async def test_bootstrap_service_ends_when_a_part_of_it_fails(

@@ -76,10 +76,11 @@ class Ingester:
         self.port = 0
 
     @contextlib.asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def running(self) -> AsyncIterator[Supervisor]:
         """Listen while the block runs; then let streams finish their current batch.
 
-        Samples that wait for the history are tried once more at the end.
+        Samples that wait for the history are tried once more at the end. The work in the background
+        must be watched: without it limits stay old, and samples that wait are not tried again.
 
         Raises:
             ListenFailed: if it cannot listen.
@@ -97,7 +98,7 @@ class Ingester:
                     port=self.port,
                 )
             try:
-                yield
+                yield tasks
             finally:
                 await self._drain(server)
 
