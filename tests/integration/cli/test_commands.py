@@ -219,6 +219,27 @@ def test_get_all_shows_what_the_category_holds(shell: Shell, tmp_path: Path) -> 
     assert shell("get", "all", "-n", "kube-public", "-o", "name") == "service/web\n"
 
 
+def test_an_object_that_is_refused_does_not_stop_the_others(shell: Shell, tmp_path: Path) -> None:
+    refused = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Upper}\n---\n"
+    (tmp_path / "maps.yaml").write_text(refused + WIDGETS)
+    arguments = ["apply", "-f", str(tmp_path), "--kubeconfig", str(shell.kubeconfig)]
+    assert run(arguments) == 1
+    done = shell.read()
+    assert done.out == "configmap/one created\nconfigmap/two created\n"
+    assert done.err.startswith("quarterdeck apply: the server answered 422 Invalid: ")
+
+
+@pytest.mark.parametrize("command", ["apply", "delete"])
+def test_a_manifest_of_another_namespace_is_refused(
+    shell: Shell, tmp_path: Path, command: str
+) -> None:
+    other = WIDGETS.replace("{name: two}", "{name: two, namespace: kube-public}")
+    (tmp_path / "maps.yaml").write_text(other)
+    message = shell(command, "-f", str(tmp_path), "-n", "default", code=2)
+    assert 'ConfigMap two is in namespace "kube-public", not in "default"' in message
+    assert shell("get", "configmap", "-o", "name").count("/one") == 0
+
+
 def test_manifests_come_from_standard_input(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     given = io.TextIOWrapper(io.BytesIO(WIDGETS.encode()))
     monkeypatch.setattr("sys.stdin", given)

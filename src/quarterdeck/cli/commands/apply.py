@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect, get_transport, with_progress
+from quarterdeck.cli.exit_codes import OK, print_error, translate
 from quarterdeck.cli.flags import Context, Files, Json, Kubeconfig, Kustomization, Namespace
 from quarterdeck.cli.parameters import Option
 
@@ -28,45 +29,66 @@ async def apply(
     namespace: Namespace = "",
     kubeconfig: Kubeconfig = "",
     context: Context = "",
-) -> None:
-    """Apply manifests, namespaces and CustomResourceDefinitions first."""
+) -> int:
+    """Apply manifests, namespaces and CustomResourceDefinitions first.
+
+    An object that is refused does not keep the others from being applied.
+    """
     import asyncio
 
     from quarterdeck.cli import manifest_files
     from quarterdeck.cli.output import format_reference, print_change
     from quarterdeck.wire.query import PatchOptions
+    from quarterdeck.wire.status import ApiError, NotFound, Unauthorized
 
     documents = await with_progress(
         asyncio.to_thread(manifest_files.read_given, filename, kustomize), "reading manifests"
     )
+    manifest_files.check_namespace(documents, namespace)
     options = PatchOptions(
         field_manager=FIELD_MANAGER, force=force or None, dry_run=("All",) if dry_run else ()
     )
+    code, not_found = OK, set[str]()
     async with connect(kubeconfig, context) as client:
         for document in documents:
             kind = document["kind"]
-            found = await with_progress(
-                find_resource(client, document), f"waiting for the API server to serve {kind}"
-            )
-            result = await with_progress(
-                _apply(client, found, document, options, namespace=namespace),
-                f"applying {kind} {document['metadata']['name']}",
-            )
+            gvk = f"{document['apiVersion']} {kind}"
+            tries = 1 if gvk in not_found else _TRIES  # kinds are waited for once
+            try:
+                found = await with_progress(
+                    find_resource(client, document, tries=tries),
+                    f"waiting for the API server to serve {kind}",
+                )
+                result = await with_progress(
+                    _apply(client, found, document, options, namespace=namespace),
+                    f"applying {kind} {document['metadata']['name']}",
+                )
+            except Unauthorized:
+                raise  # the others would be refused as well
+            except ApiError as error:
+                if isinstance(error, NotFound):
+                    not_found.add(gvk)
+                code, message = translate(error)
+                print_error("quarterdeck apply", message)
+                continue
             label = format_reference(document, kind.lower(), found.gvr.group)
             print_change(label, f"{result} (dry run)" if dry_run else result, as_json=json)
+    return code
 
 
 COMMAND = Command(apply)
 
 
-async def find_resource(client: "Client", document: dict[str, Any]) -> "ApiResource":
+async def find_resource(
+    client: "Client", document: dict[str, Any], *, tries: int = _TRIES
+) -> "ApiResource":
     """The resource of a manifest's kind; retried, because its CRD may be seconds old."""
     from quarterdeck.kit.clock import SystemClock
     from quarterdeck.meta.identity import GVK
     from quarterdeck.wire.status import NotFound
 
     clock, gvk = SystemClock(), GVK.of(document["apiVersion"], document["kind"])
-    for _ in range(_TRIES - 1):
+    for _ in range(tries - 1):
         try:
             return await client.raw.discover_resource(gvk)
         except NotFound:

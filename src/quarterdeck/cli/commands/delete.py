@@ -54,6 +54,7 @@ async def delete(
                 asyncio.to_thread(manifest_files.read_given, filename, kustomize),
                 "reading manifests",
             )
+            manifest_files.check_namespace(manifests, namespace)
             targets = await _read_targets(
                 client, manifests, namespace, ignore_not_found=ignore_not_found
             )

@@ -18,6 +18,7 @@ from quarterdeck.cli.experiments import (
     read_manifests,
 )
 from quarterdeck.cli.flags import Context, Kubeconfig, Namespace
+from quarterdeck.cli.manifest_files import check_namespace
 
 if TYPE_CHECKING:
     from quarterdeck.client.client import Client
@@ -34,6 +35,7 @@ async def run(
 ) -> int:
     """Apply the objects of files, Experiments last, and follow the Experiments with --watch."""
     documents = read_manifests(files)
+    check_namespace(documents, namespace)
     others = [each for each in documents if not is_kind(each, "Experiment")]
     experiments = [each for each in documents if is_kind(each, "Experiment")]
     if (junit or report) and len(experiments) > 1:
