@@ -161,8 +161,19 @@ class CertificateFilesProvider:
         self._read_at = self._clock.monotonic()
 
 
+def _has_terminal() -> bool:
+    try:
+        return os.isatty(0)
+    except OSError:
+        return False
+
+
 class ExecProvider:
-    """Runs a credential plugin and keeps its answer until shortly before it expires."""
+    """Runs a credential plugin and keeps its answer until shortly before it expires.
+
+    What the plugin prints on standard error goes to that of this process, as with kubectl: it may
+    be the address to log in at.
+    """
 
     def __init__(self, config: ExecConfig, cluster: ClusterConfig, clock: Clock) -> None:
         self._config = config
@@ -190,16 +201,20 @@ class ExecProvider:
 
     async def _run(self) -> Credentials:
         config = self._config
-        environment = {**os.environ, **dict(config.env)}
-        environment["KUBERNETES_EXEC_INFO"] = self._exec_info().decode()
+        is_interactive = self._decide_interactive()
+        exec_info = self._exec_info(is_interactive=is_interactive).decode()
+        environment = {
+            **os.environ,
+            **dict(config.env),
+            "KUBERNETES_EXEC_INFO": exec_info,
+        }
         try:
             process = await asyncio.create_subprocess_exec(
                 config.command,
                 *config.args,
                 env=environment,
-                stdin=asyncio.subprocess.DEVNULL,
+                stdin=None if is_interactive else asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
             )
         except FileNotFoundError as error:
             hint = f": {config.install_hint}" if config.install_hint else ""
@@ -211,7 +226,7 @@ class ExecProvider:
                 f"the exec plugin {config.command} cannot be started: {error.strerror}"
             ) from error
         try:
-            async with asyncio.timeout(_EXEC_TIMEOUT_S):
+            async with asyncio.timeout(None if is_interactive else _EXEC_TIMEOUT_S):
                 output, _ = await process.communicate()
         except TimeoutError as error:
             raise CredentialError(
@@ -227,8 +242,23 @@ class ExecProvider:
             )
         return self._read(output)
 
-    def _exec_info(self) -> bytes:
-        spec: dict[str, object] = {"interactive": False}
+    def _decide_interactive(self) -> bool:
+        """Whether the plugin may ask the user, which takes a terminal.
+
+        Raises:
+            CredentialError: if it must, and there is none.
+        """
+        mode = self._config.interactive_mode
+        if mode != "Never" and _has_terminal():
+            return True
+        if mode == "Always":
+            raise CredentialError(
+                f"the exec plugin {self._config.command} needs a terminal (interactiveMode: Always)"
+            )
+        return False
+
+    def _exec_info(self, *, is_interactive: bool) -> bytes:
+        spec: dict[str, object] = {"interactive": is_interactive}
         if self._config.provide_cluster_info:
             cluster: dict[str, object] = {"server": self._cluster.server}
             if authority := self._cluster.certificate_authority.read():

@@ -1,5 +1,7 @@
+import os
 import stat
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -67,6 +69,47 @@ async def test_a_token_file_of_two_lines_is_named(tmp_path: Path) -> None:
     path.write_text("one\ntwo\n")
     with pytest.raises(CredentialError, match=r"token file .*token: it contains a space"):
         await TokenFileProvider(path, VirtualClock()).get_credentials()
+
+
+@pytest.fixture
+def terminal() -> Iterator[int]:
+    """The other end of a terminal that is the standard input of this process."""
+    ours, theirs = os.openpty()
+    before = os.dup(0)
+    os.dup2(theirs, 0)
+    try:
+        yield ours
+    finally:
+        os.dup2(before, 0)
+        for each in (ours, theirs, before):
+            os.close(each)
+
+
+LOGIN = """
+info = json.loads(os.environ["KUBERNETES_EXEC_INFO"])
+sys.stderr.write("log in at the desk\\n")
+answer = sys.stdin.readline().strip() if info["spec"]["interactive"] else "nobody"
+print(json.dumps({"status": {"token": answer}}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "user"), [("IfAvailable", "ann"), ("Always", "ann"), ("Never", "nobody")]
+)
+async def test_an_exec_plugin_may_ask_the_user(
+    tmp_path: Path, terminal: int, capfd: pytest.CaptureFixture[str], mode: str, user: str
+) -> None:
+    config = msgspec.structs.replace(plugin(tmp_path, LOGIN), interactive_mode=mode)
+    os.write(terminal, b"ann\n")
+    found = await ExecProvider(config, CLUSTER, VirtualClock()).get_credentials()
+    assert found.authorization == f"Bearer {user}"
+    assert capfd.readouterr().err == "log in at the desk\n"
+
+
+async def test_an_exec_plugin_that_must_ask_needs_a_terminal(tmp_path: Path) -> None:
+    config = msgspec.structs.replace(plugin(tmp_path, LOGIN), interactive_mode="Always")
+    with pytest.raises(CredentialError, match=r"needs a terminal \(interactiveMode: Always\)"):
+        await ExecProvider(config, CLUSTER, VirtualClock()).get_credentials()
 
 
 async def test_an_exec_plugin_is_asked_again_before_its_answer_expires(tmp_path: Path) -> None:
