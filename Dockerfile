@@ -9,7 +9,7 @@ COPY pyproject.toml README.md LICENSE constraints-run.txt ./
 COPY src src
 # dependencies by hash; our own source after them, with nothing else downloaded
 RUN python -m venv /opt/quarterdeck \
-    && /opt/quarterdeck/bin/pip install --no-cache-dir --require-hashes -r constraints-run.txt \
+    && /opt/quarterdeck/bin/pip install --no-cache-dir --require-hashes --no-deps -r constraints-run.txt \
     && /opt/quarterdeck/bin/pip install --no-cache-dir --no-deps --no-build-isolation . \
     && /opt/quarterdeck/bin/pip uninstall -y hatchling editables pathspec pluggy trove-classifiers tomlkit packaging pip
 

@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 python=$1 venv=$2/docs
 if [ ! -e "$venv/.installed" ] || [ constraints-docs.txt -nt "$venv/.installed" ]; then
     "$python" -m venv "$venv"
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints-docs.txt
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r constraints-docs.txt
     touch "$venv/.installed"
 fi
 version=$(sed -nE 's/^__version__ = "(.*)"/\1/p' src/quarterdeck/__init__.py)

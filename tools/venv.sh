@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
 # Makes or extends the virtual environment: every package pinned and checked by its hash.
 #
+# The pins are complete, so pip resolves nothing (`--no-deps`): when it does, it reads the newest
+# release of a package that another one asks for with extras (`httpx2[http2]`) before the pin, and
+# stops as that has no hash. `pip check` tells of pins that are missing.
+#
 #   tools/venv.sh PYTHON VENV run|test|bench
 #
 # `run` installs what running needs, `test` adds what tests and checks need, `bench` the peers that
@@ -53,13 +57,14 @@ pip() {
 wheels=${XDG_CACHE_HOME:-$HOME/.cache}/quarterdeck/wheels
 echo "installing what '$purpose' needs into $venv ($total packages)"
 if [ "$purpose" = run ]; then
-    install_kept() { pip install --no-index --find-links "$wheels" --require-hashes -r "$pins" | show_progress; }
+    install_kept() { pip install --no-index --find-links "$wheels" --require-hashes --no-deps -r "$pins" | show_progress; }
     if ! install_kept 2>/dev/null; then
-        pip download --require-hashes -r "$pins" --dest "$wheels" | show_progress
+        pip download --require-hashes --no-deps -r "$pins" --dest "$wheels" | show_progress
         install_kept
     fi
 else
-    pip install --require-hashes -r "$pins" | show_progress
+    pip install --require-hashes --no-deps -r "$pins" | show_progress
+    "$venv/bin/pip" check --disable-pip-version-check | sed '/^No broken requirements/d'
 fi
 pip install --quiet --no-deps --no-build-isolation -e .
 touch "$venv/.installed-run"

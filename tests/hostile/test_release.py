@@ -54,11 +54,15 @@ def test_stages_have_the_commands_of_the_assembled_images() -> None:
     )
 
 
-def test_image_installs_dependencies_by_hash() -> None:
-    text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
-    installs = [line for line in text.splitlines() if "pip install" in line]
+@pytest.mark.parametrize("name", ["Dockerfile", "tools/venv.sh", "tools/docs.sh"])
+def test_only_pins_are_installed_and_by_hash(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    installs = re.findall(r"pip (?:install|download) .*", text)
     assert installs
-    assert all("--require-hashes" in line or "--no-deps" in line for line in installs)
+    assert [line for line in installs if "--no-deps" not in line] == []
+    pins = [line for line in installs if " -r " in line]
+    assert pins
+    assert [line for line in pins if "--require-hashes" not in line] == []
 
 
 def test_parts_of_the_pins_have_the_versions_of_the_whole() -> None:
