@@ -15,7 +15,7 @@ from quarterdeck.meta.identity import Key
 from quarterdeck.operators.experiments import kubeconfig
 from quarterdeck.operators.experiments.drivers.gcp import GcpAdministrator
 from quarterdeck.operators.experiments.drivers.targets import KubeconfigTargets, to_config
-from quarterdeck.operators.experiments.ports import TargetRefused
+from quarterdeck.operators.experiments.ports import TargetRefused, TargetUnreachable
 from quarterdeck.operators.experiments.simulators.clusters import build_kubeconfig
 
 SECRET = Key("crossplane-system", "gcp-credentials")
@@ -28,10 +28,13 @@ class Google:
         self.asked = 0
         self.token = ""
         self.url = ""
+        self.failure: http.Response | None = None
         self.private, self.public = _make_keys()
 
     async def handle(self, request: http.Request) -> http.Response:
         self.asked += 1
+        if self.failure is not None:
+            return self.failure
         form = parse_qs((await request.read(1 << 20)).decode())
         parsed = jws.parse_token(form["assertion"][0])
         try:
@@ -162,6 +165,39 @@ async def test_a_key_that_is_refused_says_so(change: Callable[[Google], bytes], 
         with pytest.raises(TargetRefused, match=words) as caught:
             await administrator(world, web).grant(text)
         assert "BEGIN" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "words"),
+    [
+        pytest.param(503, b"", "answered 503", id="failure of the server"),
+        pytest.param(429, b"", "answered 429", id="too many requests"),
+        pytest.param(200, b"<html>", "has no token", id="page of a proxy"),
+        pytest.param(200, b'{"expires_in": 3600}', "has no token", id="answer without a token"),
+    ],
+)
+async def test_failure_of_google_does_not_count_as_a_refusal(
+    status: int, body: bytes, words: str
+) -> None:
+    async with hub() as world, google() as (fake, web):
+        text = build_kubeconfig(await world.clusters.create("new")).encode()
+        await write_key(world, fake, fake.private)
+        fake.token, fake.failure = await make_token(text), http.Response(status, [], body)
+        granting = administrator(world, web)
+        with pytest.raises(TargetUnreachable, match=words):
+            await granting.grant(text)
+        fake.failure = None
+        assert await granting.grant(text) is True
+
+
+async def test_a_key_whose_address_no_request_can_be_made_to_is_refused() -> None:
+    async with hub() as world, google() as (fake, web):
+        text = build_kubeconfig(await world.clusters.create("new")).encode()
+        fake.url = "https://lab:s3cret@127.0.0.1:1/token"
+        await write_key(world, fake, fake.private)
+        with pytest.raises(TargetRefused, match="no request can be made") as caught:
+            await administrator(world, web).grant(text)
+        assert "s3cret" not in str(caught.value)
 
 
 async def test_an_experiment_asks_for_rights_before_it_registers() -> None:

@@ -27,6 +27,7 @@ _GRANT: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 _LIFETIME_S = 3600
 _MARGIN_S = 60.0
 _TIMEOUT_S = 10.0
+_TOO_MANY, _SERVER_FAILED = 429, 500
 _KEYS = ("credentials", "creds", "key.json")
 BINDING: Final[dict[str, Any]] = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -51,6 +52,14 @@ class ServiceAccountKey(msgspec.Struct, frozen=True):
 
     def __repr__(self) -> str:
         return f"ServiceAccountKey(client_email={self.client_email!r})"
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    access_token: str
+    expires_in: float = _LIFETIME_S
+
+    def __repr__(self) -> str:
+        return f"_Answer(expires_in={self.expires_in})"
 
 
 class GcpAdministrator:
@@ -98,7 +107,7 @@ class GcpAdministrator:
                 return msgspec.json.decode(text, type=ServiceAccountKey)
             except KubeconfigError:
                 continue
-            except msgspec.DecodeError:
+            except json.UNREADABLE:
                 break
         raise TargetRefused(
             f"Secret {self._secret} holds no key of a service account in {', '.join(_KEYS)}"
@@ -116,12 +125,19 @@ class GcpAdministrator:
             answer = await response.read()
         except (http.HttpError, OSError, TimeoutError) as error:
             raise TargetUnreachable(f"{key.token_uri}: {error}") from error
+        except ValueError:  # its message may have parts of the key
+            text = f"Secret {self._secret}: no request can be made to its token_uri"
+            raise TargetRefused(text) from None
+        if response.status == _TOO_MANY or response.status >= _SERVER_FAILED:
+            raise TargetUnreachable(f"{key.token_uri} answered {response.status}")
         if response.status != 200:
             raise TargetRefused(f"{key.token_uri} answered {response.status}")
-        document = json.decode(answer)
-        self._token = str(document["access_token"])
-        lifetime_s = float(document.get("expires_in", _LIFETIME_S))
-        self._expires_at = self._clock.monotonic() + lifetime_s - _MARGIN_S
+        try:
+            found = msgspec.json.decode(answer, type=_Answer, strict=False)
+        except json.UNREADABLE:
+            raise TargetUnreachable(f"the answer of {key.token_uri} has no token") from None
+        self._token = found.access_token
+        self._expires_at = self._clock.monotonic() + found.expires_in - _MARGIN_S
         return self._token
 
     def _build_assertion(self, key: ServiceAccountKey) -> str:
