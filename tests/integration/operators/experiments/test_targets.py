@@ -6,9 +6,17 @@ from quarterdeck.client import Client, ClusterConfig
 from quarterdeck.kit import http
 from quarterdeck.kit.clock import SystemClock
 from quarterdeck.operators.experiments import kubeconfig
+from quarterdeck.operators.experiments.drivers.service_metrics import (
+    KubeletMetrics,
+    ServiceMetrics,
+)
 from quarterdeck.operators.experiments.drivers.targets import KubeconfigTargets
 from quarterdeck.operators.experiments.kubeconfig import Connection
-from quarterdeck.operators.experiments.ports import TargetRefused, TargetUnreachable
+from quarterdeck.operators.experiments.ports import (
+    FinishedTarget,
+    TargetRefused,
+    TargetUnreachable,
+)
 
 SERVER = "https://127.0.0.1:1"
 UNUSABLE = [
@@ -42,6 +50,15 @@ async def test_kubeconfig_that_no_request_can_be_made_with_is_refused(
         assert "s3cret" not in str(caught.value)
         with pytest.raises(TargetRefused, match=words):
             await targets.find_service(text, "default", "web")
+
+
+@pytest.mark.parametrize("text", [pytest.param(each.values[0], id=each.id) for each in UNUSABLE])
+async def test_target_whose_kubeconfig_became_unusable_has_no_metrics(text: bytes) -> None:
+    """The hub may have them: without it, results would be given up after ten minutes."""
+    clock = SystemClock()
+    target = FinishedTarget("app", "existing", "app", "default", text)
+    assert await ServiceMetrics(clock=clock).find(target) is None
+    assert await KubeletMetrics(clock=clock).read(target, now=clock.now()) == {}
 
 
 async def test_answer_that_is_not_json_is_no_api_server_yet() -> None:

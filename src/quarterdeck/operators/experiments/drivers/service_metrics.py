@@ -28,6 +28,8 @@ from quarterdeck.wire.status import ApiError
 _NODES = ResourcePath("", "v1", "nodes")
 _SERVICES = ResourcePath("", "v1", "services")
 _MAX_PROBES = 5
+_UNREADABLE = (ApiError, ClientError, OSError, ValueError)
+"""Errors of targets that do not answer, or whose kubeconfigs no request can be made with."""
 
 
 class ServiceMetrics:
@@ -50,7 +52,7 @@ class ServiceMetrics:
                         await api.read_path(f"{candidate.proxy_path}/api/v1/status/buildinfo")
                         name = f"{candidate.namespace}/{candidate.name}"
                         return FoundStore(name, ProxiedStore(opener, candidate))
-        except (ApiError, ClientError, OSError, kubeconfig.KubeconfigError):
+        except _UNREADABLE:
             return None  # a target that is going away has no metrics; the hub may have them
         return None
 
@@ -72,7 +74,7 @@ class KubeletMetrics:
                 for node in (json.decode(each)["metadata"]["name"] for each in nodes.items):
                     path = f"/api/v1/nodes/{node}/proxy/metrics/cadvisor"
                     pages.append((await api.read_path(path)).decode(errors="replace"))
-        except (ApiError, ClientError, OSError, kubeconfig.KubeconfigError):
+        except _UNREADABLE:
             return {}
         return measure("\n".join(pages), now=now)
 
