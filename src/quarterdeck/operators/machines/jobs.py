@@ -9,21 +9,24 @@ from quarterdeck.operators.machines.plan.claim import is_busy
 from quarterdeck.operators.machines.records import ConfigRecord
 from quarterdeck.runtime import Context
 
-_ENDED = "JobCompleted"
-"""The phase that an agent reports when its runner, which runs one job only, has ended."""
+_ENDED = ("JobCompleted", "Failed")
+"""The phases that an agent reports when its runner, which runs one job only, has ended; Failed also
+if the runner was never started."""
 
 
 async def find_job(claim: MachineClaim, ctx: Context[Any]) -> str:
     """The id of the job that a claim's machine works on; empty if none.
 
-    A job that the agent reports as ended counts as ended, whatever the record of the pool says:
-    the delivery of its end may be lost, and is not repeated.
+    If the last report of the agent is the end of its runner, no job runs, whatever was reported
+    before or is recorded for the pool: the delivery of its end may be lost, and is not repeated.
     """
+    if claim.status.bootstrap_info.partition(": ")[0] in _ENDED:
+        return ""
     if is_busy(claim, ctx.now()):
         assert claim.status.job is not None  # `is_busy` checked it
         return claim.status.job.id or build_runner_name(claim)
     pool = claim.spec.runner_pool_ref
-    if pool is None or claim.status.bootstrap_info.partition(": ")[0] == _ENDED:
+    if pool is None:
         return ""
     record = await ctx.find(ConfigRecord, build_record_name(pool.name), claim.metadata.namespace)
     if record is None:

@@ -167,7 +167,16 @@ async def test_job_timeout_ends_the_job_of_a_runner_that_somebody_deleted() -> N
         assert "JobTimeout" in await world.events()
 
 
-async def test_runner_whose_agent_reports_the_end_of_its_job_waits_for_no_delivery() -> None:
+@pytest.mark.parametrize(
+    ("phase", "is_busy"),
+    [
+        pytest.param("JobCompleted", False, id="completed"),
+        pytest.param("Failed", True, id="failed, and still busy by the report before"),
+    ],
+)
+async def test_runner_whose_agent_reports_the_end_of_its_job_waits_for_no_delivery(
+    phase: str, is_busy: bool
+) -> None:
     async with open_world() as world, world.operator():
         await make(world, minReplicas=0)
         await deliver(world, "queued", 1)
@@ -176,7 +185,7 @@ async def test_runner_whose_agent_reports_the_end_of_its_job_waits_for_no_delive
         await deliver(world, "in_progress", 1, runner=build_runner_name(claim))
         await world.until(lambda: has_busy(world, 1))
         statuses = world.client.resource(MachineClaim.KIND.gvr).subresource("status")
-        report = {"bootstrapInfo": "JobCompleted", "job": {"busy": False}}
+        report = {"bootstrapInfo": phase, "job": {"busy": is_busy}}
         await statuses.patch(name, {"status": report}, namespace="default")
         vm = world.lab.vms[world.vms[name].id]
         world.lab.set_power(vm, vm.power.STOPPED, 0.0)  # the delivery of its end was lost
