@@ -7,6 +7,7 @@ import msgspec
 from quarterdeck.apis.hypervisor.bootstrap import GithubBootstrap, GithubRunner
 from quarterdeck.apis.hypervisor.jobs import RUNNER_LABELS
 from quarterdeck.apis.hypervisor.workload import GithubWorkload
+from quarterdeck.kit.redaction import redact
 from quarterdeck.services.bootstrap.claim import Claim
 
 GITHUB_API = "https://api.github.com"
@@ -74,7 +75,8 @@ def find_registration(workload: Workload) -> Registration:
         return Registration(
             token_url=_fill(pattern, org=organization), page=f"{host}/{organization}"
         )
-    text = f"spec.bootstrap.config.github.url {github.url!r} names no repository or organization"
+    shown = redact(github.url)
+    text = f"spec.bootstrap.config.github.url {shown!r} names no repository or organization"
     raise WorkloadError(text)
 
 

@@ -158,3 +158,21 @@ async def test_values_that_no_request_can_carry_are_told(token: str, path: str) 
         assert problem.startswith("no request can be made to http://github.svc/acme/")
         assert token not in problem
         assert world.github.asked == []
+
+
+@pytest.mark.parametrize(
+    "github",
+    [
+        pytest.param({"url": "https://lab:s3cret@github.com/acme/web", "registrationUrls": None}),
+        pytest.param({"registrationUrls": {"repository": "https://lab:s3cret@github.svc/{repo}"}}),
+    ],
+    ids=["page", "registration"],
+)
+async def test_password_in_an_address_is_not_repeated(github: dict[str, Any]) -> None:
+    async with open_world() as world:
+        await world.add_secret("pat", key="mine")
+        problem = await world.refuse(pat=_select("pat"), **github)
+        assert problem.startswith("no request can be made to https://lab:***@github")
+        assert "it has credentials" in problem
+        assert "s3cret" not in problem
+        assert "s3cret" not in await world.refuse(url="https://lab:s3cret@github.com")

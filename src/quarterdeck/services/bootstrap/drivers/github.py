@@ -10,6 +10,7 @@ from quarterdeck.apis.hypervisor.references import SecretKeySelector
 from quarterdeck.client.client import Client
 from quarterdeck.kit import http, json, jwk, jws
 from quarterdeck.kit.clock import Clock
+from quarterdeck.kit.redaction import redact
 from quarterdeck.services.bootstrap.ports import RegistrationToken
 from quarterdeck.services.bootstrap.workload import (
     Registration,
@@ -113,8 +114,9 @@ class GithubRegistrar:
         except http.HttpError as error:
             raise WorkloadError(f"{url} cannot be reached: {type(error).__name__}") from error
         except ValueError:  # its message may have the credential
-            problem = f"no request can be made to {url}: it is not an address"
-            problem += ", or the credential has characters that no token has, such as line breaks"
+            problem = f"no request can be made to {redact(url)}: it is not an address, it has "
+            problem += "credentials, or the credential of the Secret has characters that no token "
+            problem += "has, such as line breaks"
             raise WorkloadError(problem) from None
         if answer.status != _CREATED:
             raise WorkloadError(f"{url} answered {answer.status}")
