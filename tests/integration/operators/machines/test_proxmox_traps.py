@@ -466,6 +466,24 @@ async def test_vm_whose_configuration_cannot_be_read_keeps_no_other_from_the_lis
             await fresh.aclose()
 
 
+@pytest.mark.parametrize("status", [500, 596], ids=["broken storage", "no answer of the node"])
+async def test_node_whose_storages_cannot_be_read_keeps_no_other_from_the_list(status: int) -> None:
+    async with open_rig() as rig:
+        rig.fake.faults.append(Fault("GET /nodes/pve2/storage", status, "got no answer", times=1))
+        nodes = {node.name: node for node in await rig.hypervisor.list_nodes()}
+        assert (nodes["pve1"].is_online, nodes["pve2"].is_online) == (True, False)
+        assert nodes["pve1"].storage_free > nodes["pve2"].storage_free == 0
+        assert all(node.is_online for node in await rig.hypervisor.list_nodes())
+
+
+async def test_nodes_cannot_be_listed_if_the_credentials_may_not_read_storages() -> None:
+    async with open_rig() as rig:
+        reason = "Permission check failed"
+        rig.fake.faults.append(Fault("GET /nodes/pve2/storage", 403, reason, times=1))
+        with pytest.raises(ConfigurationError, match=reason):
+            await rig.hypervisor.list_nodes()
+
+
 async def test_list_fails_if_the_credentials_are_refused_meanwhile() -> None:
     async with open_rig() as rig:
         vmid = await make(rig)

@@ -22,7 +22,7 @@ from quarterdeck.operators.machines.drivers.proxmox.records import (
     StorageRow,
     parse_config,
 )
-from quarterdeck.operators.machines.errors import Code, HypervisorError, make_error
+from quarterdeck.operators.machines.errors import Code, HypervisorError, TransientError, make_error
 from quarterdeck.operators.machines.machine import Node, Power, VMInfo
 from quarterdeck.operators.machines.ownership import MANAGED_TAG
 
@@ -31,7 +31,7 @@ SILENT = "unknown"
 """The status of a VM whose node does not answer."""
 _READERS = 8
 _FAILURES_OF_ALL = (Code.UNAUTHORIZED, Code.TLS, Code.TIMEOUT, Code.RATE_LIMITED)
-"""Failures of the server, not of the one VM whose configuration is read."""
+"""Failures of the server, not of the one VM or node that is read."""
 _NOT_MACHINES = ("lo", "docker", "veth", "br-", "cni", "flannel")
 _PAUSED = {"paused": Power.PAUSED, "suspended": Power.SUSPENDED, "prelaunch": Power.PAUSED}
 
@@ -78,19 +78,27 @@ class Inventory:
         return await self._api.get(build_path("nodes", node, "storage"), list[StorageRow])
 
     async def list_nodes(self) -> list[Node]:
-        """Nodes with the capacity that is not reserved for VMs."""
+        """Nodes with the capacity that is not reserved for VMs.
+
+        A node whose storages cannot be read counts as offline: no VM can be made on it, but on the
+        others.
+        """
         rows, resources = await self.list_node_rows(), await self.list_resources()
         found = []
         for row in rows:
-            free = await self._read_free_storage(row) if row.status == ONLINE else 0
+            free = await self._read_free_storage(row) if row.status == ONLINE else None
             found.append(_read_node(row, resources, free))
         return found
 
-    async def _read_free_storage(self, row: NodeRow) -> int:
-        for storage in await self.list_storages(row.node):
-            if storage.storage == self._storage:
-                return storage.avail
-        return 0
+    async def _read_free_storage(self, row: NodeRow) -> int | None:
+        """The bytes that are free for disks on a node; None if they cannot be read now."""
+        try:
+            storages = await self.list_storages(row.node)
+        except TransientError as error:
+            if error.code in _FAILURES_OF_ALL:
+                raise
+            return None
+        return next((each.avail for each in storages if each.storage == self._storage), 0)
 
     async def list_vms(self) -> list[VMInfo]:
         """Every VM that is not a template."""
@@ -255,8 +263,11 @@ def _read_power(current: CurrentStatus) -> Power:
     return _PAUSED.get(current.qmpstatus, Power.RUNNING)
 
 
-def _read_node(row: NodeRow, resources: Sequence[Resource], storage_free: int) -> Node:
-    """Read a node; stopped VMs count too if they are managed, because they are started soon."""
+def _read_node(row: NodeRow, resources: Sequence[Resource], storage_free: int | None) -> Node:
+    """Read a node, which is offline if its free storage is not known.
+
+    Stopped VMs count too if they are managed, because they are started soon.
+    """
     here = [each for each in resources if each.node == row.node and not each.template]
     promised = [
         each
@@ -265,11 +276,11 @@ def _read_node(row: NodeRow, resources: Sequence[Resource], storage_free: int) -
     ]
     return Node(
         row.node,
-        row.status == ONLINE,
+        storage_free is not None,
         cpu_total=row.maxcpu,
         cpu_free=max(0, row.maxcpu - int(sum(each.maxcpu for each in promised))),
         memory_total=row.maxmem,
         memory_free=max(0, row.maxmem - sum(each.maxmem for each in promised)),
-        storage_free=storage_free,
+        storage_free=storage_free or 0,
         vms=len(here),
     )
