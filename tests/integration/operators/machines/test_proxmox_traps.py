@@ -213,6 +213,22 @@ async def test_8_templates_on_local_storage_exist_per_node() -> None:
         assert rig.fake.count("POST /nodes/pve2/qemu/9001/clone") == 1
 
 
+async def test_8_a_template_is_cloned_while_the_node_of_another_copy_is_down() -> None:
+    async with open_rig() as rig:
+        state, by_name = rig.fake.state, TemplateRef(name="debian-12")
+        state.add_template(9001, "debian-12", node="pve2")
+        state.nodes["pve1"] = "offline"
+        template = await rig.hypervisor.validate_template(by_name)
+        assert template.nodes == ("pve2",)
+        await _clone(rig, template.id, node="pve2")
+        state.nodes["pve2"] = "offline"
+        with pytest.raises(TransientError) as caught:
+            await rig.hypervisor.validate_template(by_name)
+        assert caught.value.code is Code.UNAVAILABLE
+        state.nodes |= {"pve1": "online", "pve2": "online"}
+        assert (await rig.hypervisor.validate_template(by_name)).nodes == ("pve1", "pve2")
+
+
 async def test_8_two_templates_of_one_name_on_one_node_are_ambiguous() -> None:
     async with open_rig() as rig:
         rig.fake.state.add_template(9001, "debian-12")

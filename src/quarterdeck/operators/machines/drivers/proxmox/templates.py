@@ -9,7 +9,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from quarterdeck.operators.machines.drivers.proxmox import vmconfig
-from quarterdeck.operators.machines.drivers.proxmox.inventory import ONLINE, Inventory, Location
+from quarterdeck.operators.machines.drivers.proxmox.inventory import (
+    ONLINE,
+    SILENT,
+    Inventory,
+    Location,
+)
 from quarterdeck.operators.machines.drivers.proxmox.records import Config, Resource
 from quarterdeck.operators.machines.errors import Code, make_error
 from quarterdeck.operators.machines.machine import TemplateInfo, TemplateRef
@@ -41,10 +46,13 @@ class Templates:
     async def find(self, wanted: TemplateRef) -> TemplateInfo:
         """Find the template that a reference matches.
 
+        A copy on a node that does not answer is left out, unless there is no other.
+
         Raises:
             ConfigurationError: TEMPLATE_NOT_FOUND, AMBIGUOUS or NOT_A_TEMPLATE.
         """
-        rows = choose_templates(await self._inventory.list_resources(), wanted)
+        copies = choose_templates(await self._inventory.list_resources(), wanted)
+        rows = [row for row in copies if row.status != SILENT] or copies
         first = rows[0]
         configs = {
             row.vmid: await self._inventory.read_config(Location(row.vmid, row.node))
@@ -63,7 +71,7 @@ class Templates:
             os=config.get("ostype", ""),
             storage_type=sources[0].storage_type,
             tags=tuple(
-                sorted({tag for row in rows for tag in vmconfig.parse_tags(row.tags)}),
+                sorted({tag for row in copies for tag in vmconfig.parse_tags(row.tags)}),
             ),
         )
 
