@@ -112,8 +112,8 @@ async def test_import_that_fails_leaves_no_part_of_the_image(images: Images, dis
     before = await images.add("linux", disk, Boot(command_line="quiet"))
     kept = before.path.read_bytes()
 
-    async def fail(*arguments: object, **options: object) -> bytes:
-        (before.path.parent / ".linux.new").write_bytes(b"a part")
+    async def fail(program: str, arguments: Sequence[str], **options: object) -> bytes:
+        Path(arguments[-1]).write_bytes(b"a part")
         raise make_error(Code.RESOURCE_EXHAUSTED, "qemu-img failed: No space left on device")
 
     with pytest.MonkeyPatch.context() as patched:
@@ -126,6 +126,22 @@ async def test_import_that_fails_leaves_no_part_of_the_image(images: Images, dis
     ]
     assert before.path.read_bytes() == kept
     assert (await images.named("linux")).boot.command_line == "quiet"
+
+
+async def test_import_whose_kernel_cannot_be_copied_keeps_the_image_before(
+    images: Images, disk: Path, tmp_path: Path
+) -> None:
+    for name in ("kernel", "initrd"):
+        (tmp_path / name).write_bytes(b"of the first import")
+    boot = Boot(kernel=str(tmp_path / "kernel"), initrd=str(tmp_path / "initrd"))
+    before = await images.add("linux", disk, boot)
+    folder = before.path.parent
+    kept = {each.name: each.read_bytes() for each in folder.iterdir()}
+    (tmp_path / "kernel").write_bytes(b"of the second import")
+    (tmp_path / "initrd").unlink()
+    with pytest.raises(FileNotFoundError):
+        await images.add("linux", disk, boot)
+    assert {each.name: each.read_bytes() for each in folder.iterdir()} == kept
 
 
 async def test_image_that_gets_overlays_while_another_is_imported_is_kept(

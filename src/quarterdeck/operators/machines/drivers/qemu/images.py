@@ -32,6 +32,8 @@ IMPORT_S = 4 * 3600.0
 """How long the import of an image may take; no call of the operator waits for it."""
 _SMALLEST_DISK = 1024 * 1024
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
+_PARTS = ("kernel", "initrd", "json", "qcow2")
+"""Suffixes of the files of an image, in the order in which they are replaced."""
 _FIRST_ID = 1_000_000_000
 """First id of images, which are hashes of their source; above the ids of VMs."""
 
@@ -158,25 +160,25 @@ class Images:
         check_name(name)
         await asyncio.to_thread(self._folder.prepare)
         await self._check_replaceable(name)
-        images = self._folder.images
-        fresh = images / f".{name}.new"
         details = await _read_details(source, ())
         _check_disk(source, details)
-        command = ["convert", "-f", str(details["format"]), "-O", "qcow2", str(source), str(fresh)]
+        images = self._folder.images
+        fresh = {kind: images / f".{name}.{kind}.new" for kind in _PARTS}
+        command = ["convert", "-f", str(details["format"]), "-O", "qcow2"]
+        command += [str(source), str(fresh["qcow2"])]
         try:
             await programs.check(programs.QEMU_IMG, command, folder=images, timeout_s=IMPORT_S)
+            await asyncio.to_thread(_copy_boot, boot, fresh)
             await self._check_replaceable(name)  # a machine may have been made meanwhile
+            for kind, path in fresh.items():
+                if path.exists():
+                    os.replace(path, images / f"{name}.{kind}")
+                else:  # that of an earlier image of this name
+                    (images / f"{name}.{kind}").unlink(missing_ok=True)
         except BaseException:
-            fresh.unlink(missing_ok=True)
+            for path in fresh.values():
+                path.unlink(missing_ok=True)
             raise
-        for kind, path in (("kernel", boot.kernel), ("initrd", boot.initrd)):
-            if path:
-                await asyncio.to_thread(shutil.copyfile, path, images / f"{name}.{kind}")
-            else:  # that of an earlier image of this name
-                (images / f"{name}.{kind}").unlink(missing_ok=True)
-        line = Boot(command_line=boot.command_line)
-        (images / f"{name}.json").write_bytes(msgspec.json.encode(line))
-        os.replace(fresh, images / f"{name}.qcow2")
         return await self.named(name)
 
     async def _check_replaceable(self, name: str) -> None:
@@ -191,6 +193,15 @@ class Images:
                 f"disks of {overlays} machines are overlays on the image {name}, which cannot be "
                 "replaced; choose another name, and roll your fleets to it",
             )
+
+
+def _copy_boot(boot: Boot, fresh: Mapping[str, Path]) -> None:
+    """Copy the files that an image is booted with, and write its other boot settings."""
+    for kind, path in (("kernel", boot.kernel), ("initrd", boot.initrd)):
+        fresh[kind].unlink(missing_ok=True)  # of an import that was killed
+        if path:
+            shutil.copyfile(path, fresh[kind])
+    fresh["json"].write_bytes(msgspec.json.encode(Boot(command_line=boot.command_line)))
 
 
 def _read_boot(path: Path) -> Boot:
