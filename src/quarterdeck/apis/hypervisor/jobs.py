@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from quarterdeck.apis.hypervisor.names import POOL_LABEL, PREFIX
-from quarterdeck.kit import rfc3339
+from quarterdeck.kit import json, rfc3339
 
 CONFIG_LABEL = f"{PREFIX}/config"
 """What a ConfigMap of ours is for: `features`, `simulator` or `jobs`."""
@@ -55,7 +55,7 @@ def read_jobs(data: Mapping[str, str]) -> list[Job]:
     for key in sorted(data):
         try:
             found.append(msgspec.json.decode(data[key], type=Job))
-        except msgspec.DecodeError:
+        except json.UNREADABLE:
             continue
     return found
 

@@ -16,7 +16,7 @@ from quarterdeck.apis.hypervisor.jobs import (
 )
 from quarterdeck.apis.hypervisor.pool import RunnerPool
 from quarterdeck.client.client import Client
-from quarterdeck.kit import rfc3339
+from quarterdeck.kit import json, rfc3339
 from quarterdeck.meta.objects import build_owner_reference
 from quarterdeck.wire.status import AlreadyExists, Conflict, NotFound
 
@@ -141,5 +141,5 @@ def _build_key(job: str) -> str:
 def _read(text: str) -> Job | None:
     try:
         return msgspec.json.decode(text, type=Job) if text else None
-    except msgspec.DecodeError:
+    except json.UNREADABLE:
         return None

@@ -68,9 +68,11 @@ def test_runner_is_kept_when_a_later_event_does_not_name_it() -> None:
     assert job.runner == "r1"
 
 
-def test_old_jobs_and_unreadable_entries_are_dropped() -> None:
+@pytest.mark.parametrize("text", ["{", '{"more":' + "[" * 100_000], ids=["cut", "nested deeply"])
+def test_old_jobs_and_unreadable_entries_are_dropped(text: str) -> None:
     old = msgspec.json.encode(Job(id="0", status="completed", since="2026-11-15T10:00:00Z"))
-    data = {"job-0": old.decode(), "job-x": "{"}
+    data = {"job-0": old.decode(), "job-x": text}
+    assert [job.id for job in read_jobs(data)] == ["0"]
     assert set(apply(data, Job(id="1", since=STAMP))) == {"job-1"}
 
 
