@@ -6,7 +6,6 @@ from quarterdeck.apis.experiments.v1alpha1 import FINALIZER, Experiment
 from quarterdeck.kit import duration, rfc3339
 from quarterdeck.kit.redaction import redact
 from quarterdeck.meta.conditions import FALSE, TRUE
-from quarterdeck.meta.identity import Key
 from quarterdeck.meta.objects import build_owner_reference
 from quarterdeck.operators.experiments import naming, plan, registration, workflows
 from quarterdeck.operators.experiments.cleanup import clean_up
@@ -81,16 +80,9 @@ async def _build_finished_run(run: Run) -> FinishedRun:
     targets = []
     for target in run.targets:
         status, text = run.get_target(target.name), None
-        if status.connection_secret and status.ready_at:
-            namespace, _, name = status.connection_secret.partition("/")
-            reference = target.cluster.kubeconfig_secret_ref
+        if status.ready_at:
             try:
-                text = await registration.read_kubeconfig(
-                    run,
-                    target,
-                    Key(namespace, name),
-                    key=reference.key if reference is not None else "",
-                )
+                text = await registration.read_target_kubeconfig(run, target)
             except ExperimentFailed:
                 text = None
         targets.append(

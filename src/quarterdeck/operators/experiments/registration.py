@@ -97,6 +97,21 @@ async def read_kubeconfig(run: Run, target: Target, secret: Key, *, key: str = "
         raise _build_invalid(target, secret, str(error)) from error
 
 
+async def read_target_kubeconfig(run: Run, target: Target) -> bytes | None:
+    """The kubeconfig of a target; None for the hub, and while its Secret does not exist.
+
+    Raises:
+        ExperimentFailed: if the Secret holds no kubeconfig.
+    """
+    place = run.get_target(target.name).connection_secret
+    if not place:
+        return None
+    namespace, _, name = place.partition("/")
+    reference = target.cluster.kubeconfig_secret_ref
+    key = reference.key if reference is not None else ""
+    return await read_kubeconfig(run, target, Key(namespace, name), key=key)
+
+
 def _parse(target: Target, secret: Key, text: bytes) -> Connection:
     try:
         return kubeconfig.parse(text)

@@ -9,7 +9,6 @@ from typing import Any
 
 from quarterdeck.apis.core.config import Namespace, Secret
 from quarterdeck.apis.experiments.targets import Target
-from quarterdeck.meta.identity import Key
 from quarterdeck.operators.experiments import naming, registration
 from quarterdeck.operators.experiments.ports import TargetRefused, TargetUnreachable
 from quarterdeck.operators.experiments.run import Run
@@ -19,7 +18,9 @@ async def share_kubeconfigs(run: Run, target: Target) -> str:
     """Copy the kubeconfigs of direct dependencies; returns why it failed, empty if it did not."""
     documents: list[dict[str, Any]] = []
     for name in target.depends:
-        text = await _read_kubeconfig(run, name) if _is_own(run, name) else None
+        source = next(each for each in run.targets if each.name == name)
+        is_own = run.environment.adapters[source.cluster.type].kind is not None
+        text = await registration.read_target_kubeconfig(run, source) if is_own else None
         if text is not None:
             documents.append(build_secret(run, name, target.name, text))
     if not documents:
@@ -37,7 +38,7 @@ async def share_kubeconfigs(run: Run, target: Target) -> str:
         for document in documents:
             await run.ctx.api.apply(Secret, document)
         return ""
-    own = await _read_kubeconfig(run, target.name)
+    own = await registration.read_target_kubeconfig(run, target)
     if own is None:
         return f"the kubeconfig of target {target.name} was deleted"
     try:
@@ -60,21 +61,3 @@ def build_secret(run: Run, source: str, target: str, text: bytes) -> dict[str, A
         "type": "Opaque",
         "stringData": {"kubeconfig": text.decode()},
     }
-
-
-def _is_own(run: Run, name: str) -> bool:
-    """Whether a target's cluster is created for this experiment."""
-    kinds = {each.name: each.cluster.type for each in run.targets}
-    return run.environment.adapters[kinds[name]].kind is not None
-
-
-async def _read_kubeconfig(run: Run, name: str) -> bytes | None:
-    """The kubeconfig of a target; None for the hub."""
-    status = run.get_target(name)
-    if not status.connection_secret:
-        return None
-    target = next(each for each in run.targets if each.name == name)
-    reference = target.cluster.kubeconfig_secret_ref
-    namespace, _, secret = status.connection_secret.partition("/")
-    key = reference.key if reference is not None else ""
-    return await registration.read_kubeconfig(run, target, Key(namespace, secret), key=key)

@@ -5,7 +5,6 @@ from typing import Any
 
 from quarterdeck.apis.experiments.status import TutorialServiceStatus, TutorialStatus
 from quarterdeck.apis.experiments.workflow import TutorialService
-from quarterdeck.meta.identity import Key
 from quarterdeck.operators.experiments import naming, registration
 from quarterdeck.operators.experiments.ports import TargetRefused, TargetUnreachable
 from quarterdeck.operators.experiments.run import ExperimentFailed, Run
@@ -32,21 +31,11 @@ async def update(run: Run) -> None:
 
 async def _look_up(run: Run, service: TutorialService) -> TutorialServiceStatus:
     absent = TutorialServiceStatus(name=service.name)
-    status = run.get_target(service.target)
+    target = next(each for each in run.targets if each.name == service.target)
     namespace = naming.build_base_name(run.ctx.obj)
     places = dict.fromkeys((service.namespace, namespace))
     try:
-        text = None
-        if status.connection_secret:
-            target = next(each for each in run.targets if each.name == service.target)
-            reference = target.cluster.kubeconfig_secret_ref
-            space, _, name = status.connection_secret.partition("/")
-            text = await registration.read_kubeconfig(
-                run,
-                target,
-                Key(space, name),
-                key=reference.key if reference is not None else "",
-            )
+        text = await registration.read_target_kubeconfig(run, target)
         for place in places:
             found = await run.environment.targets.find_service(text, place, service.service)
             if found is not None:
