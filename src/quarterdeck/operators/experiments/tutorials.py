@@ -36,6 +36,8 @@ async def _look_up(run: Run, service: TutorialService) -> TutorialServiceStatus:
     places = dict.fromkeys((service.namespace, namespace))
     try:
         text = await registration.read_target_kubeconfig(run, target)
+        if text is None and run.get_target(target.name).connection_secret:
+            return absent  # its Secret was deleted; without a kubeconfig, the hub would be asked
         for place in places:
             found = await run.environment.targets.find_service(text, place, service.service)
             if found is not None:
