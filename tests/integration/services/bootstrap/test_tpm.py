@@ -285,6 +285,20 @@ async def test_machines_quote_every_register_of_the_policy(
         assert (answer.status, last_reason(caplog)) == (401 if reason else 200, reason)
 
 
+async def test_selection_of_a_register_that_no_tpm_has_is_reported(
+    tpm: SoftwareTpm, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with bootstrap_world() as world:
+        await trust_maker(world, tpm)
+        replica = await world.start_replica()
+        claim = await world.add_claim("vm", "tpm", tpm={**MAKER, "pcrSelection": [0, 24]})
+        answer = await attest(replica, tpm, claim, Machine().csr)
+        assert (answer.status, last_reason(caplog)) == (401, "UntrustedTpm")
+        refusal = (await world.read_claim("vm")).status.attestation_refusal
+        assert refusal is not None
+        assert "pcrSelection: PCR 24 does not exist" in refusal.message
+
+
 async def test_claim_of_join_tokens_accepts_no_tpm(
     tpm: SoftwareTpm, caplog: pytest.LogCaptureFixture
 ) -> None:

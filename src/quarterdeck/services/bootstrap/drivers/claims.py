@@ -2,6 +2,7 @@
 
 import binascii
 import random
+from collections.abc import Iterable
 from datetime import datetime
 
 from cryptography import x509
@@ -89,6 +90,7 @@ class KubeClaims:
         try:
             pcrs = await self._read_pcr_policy(policy.pcr_policy_ref, namespace)
             selection = tuple(policy.pcr_selection) or DEFAULT_PCRS
+            _check_registers(selection, "spec.attestation.config.tpm.pcrSelection")
             return TpmRules(
                 endorsement=await self._read_endorsement(policy, namespace),
                 pcrs=pcrs,
@@ -97,7 +99,7 @@ class KubeClaims:
             )
         except (NotFound, Forbidden, ValueError) as error:
             text = f"the TPM policy of {claim.namespace}/{claim.name} cannot be read: {error}"
-            raise Refused(RefusalReason.UNTRUSTED_TPM, text) from error
+            raise Refused(RefusalReason.UNTRUSTED_TPM, text, claim=claim) from error
 
     async def find_endorsed(self, endorsement_hash: str) -> tuple[Claim, ...]:
         """Live claims that are bound to a TPM."""
@@ -254,10 +256,14 @@ class KubeClaims:
             }
         except (ValueError, binascii.Error) as error:
             raise ValueError(f"ConfigMap {place}/{reference.name}: {error}") from error
-        if absent := sorted(index for index in values if not 0 <= index <= _LAST_PCR):
-            text = f"PCR {absent[0]} does not exist; the last one is {_LAST_PCR}"
-            raise ValueError(f"ConfigMap {place}/{reference.name}: {text}")
+        _check_registers(values, f"ConfigMap {place}/{reference.name}")
         return PcrPolicy(mode=mode, values=values)
+
+
+def _check_registers(indexes: Iterable[int], place: str) -> None:
+    """Raises `ValueError` for a register that no TPM has; `place` says who names it."""
+    if absent := sorted(index for index in indexes if not 0 <= index <= _LAST_PCR):
+        raise ValueError(f"{place}: PCR {absent[0]} does not exist; the last one is {_LAST_PCR}")
 
 
 def _choose_mode(text: str) -> str:
