@@ -128,11 +128,11 @@ class _Check:
             answer = await self._get(path)
             if answer.status in (200, 401):
                 break
+        if answer.is_moved:  # its challenge would name where the password is sent to
+            return answer, None
         challenge = parse_challenge(answer.headers.get("www-authenticate", ""))
         if answer.status != 401 or challenge is None or challenge.scheme != "bearer":
             return answer, challenge
-        if answer.is_moved:  # it would name where the password is sent to
-            return answer, None
         self._features["token_auth"] = True
         if not await self._log_in(challenge, challenge.scope):
             return answer, challenge
