@@ -83,6 +83,11 @@ class KubeProxy:
         return StreamResponse(answered.status, head, run)
 
 
+def is_clean(path: str) -> bool:
+    """Whether a path, after decoding, has no segment that a proxy on the way may resolve."""
+    return _UNCLEAN.isdisjoint(path.removesuffix("/").split("/")[1:])
+
+
 def may_be_endless(request: Request) -> bool:
     """Whether the response to a request may be endless."""
     return _is_log(paths.parse(request.path.removeprefix(PREFIX)))
@@ -107,8 +112,7 @@ def _find_refusal(request: Request, target: str, path: ResourcePath | None) -> s
     root = "/" + target.partition("?")[0].lstrip("/").partition("/")[0]
     if root not in ROOTS:
         return f"the dashboard passes on requests below {', '.join(ROOTS)} only, not {root}"
-    segments = request.path.removeprefix(PREFIX).removesuffix("/").split("/")[1:]
-    if not _UNCLEAN.isdisjoint(segments):
+    if not is_clean(request.path.removeprefix(PREFIX)):
         return "the dashboard does not pass on paths with //, /./ or /../"
     if request.method not in _METHODS:
         return f"method {request.method} is not passed on"

@@ -21,6 +21,7 @@ from quarterdeck.kit.clock import Clock
 from quarterdeck.kit.http import BodyWriter, ConnectionClosed, HttpError, Request, StreamResponse
 from quarterdeck.kit.tasks import Supervisor
 from quarterdeck.services.hub.web import secret_mask
+from quarterdeck.services.hub.web.kube_proxy import is_clean
 from quarterdeck.services.hub.web.viewer import IsValid, Transports, Viewer
 from quarterdeck.wire import path as paths
 from quarterdeck.wire.path import ResourcePath
@@ -68,7 +69,8 @@ def _parse_watch(value: str) -> WatchRequest:
     identifier, _, rest = value.partition("~")
     form, _, target = rest.partition("~")
     raw, _, query = target.partition("?")
-    path = paths.parse(unquote(raw))
+    decoded = unquote(raw)
+    path = paths.parse(decoded) if is_clean(decoded) else None
     if path is None or form not in _FORMS or not identifier.isalnum() or not _is_plain(path):
         raise BadRequest(f"invalid w={value!r}: expected ID~table|object~PATH of a resource")
     pairs = [each for each in parse_qsl(query) if each[0] not in ("watch", "allowWatchBookmarks")]
