@@ -1,5 +1,6 @@
 """What the dashboard answers to each kind of request, before a small Kubernetes API."""
 
+import asyncio
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -244,6 +245,27 @@ async def test_the_events_of_the_hub_are_those_of_the_viewer_and_their_end_is_se
                     break
     expected = f'event: hub\ndata: {user}\n\nevent: end\ndata: {{"w":"hub"}}\n\n'
     assert received.endswith(expected.encode())
+
+
+async def test_the_page_asks_again_for_events_that_the_hub_cannot_send_now() -> None:
+    async with (
+        serve() as world,
+        http.Client() as client,
+        http.Server(world.dashboard.handle) as server,
+    ):
+        listener = await server.listen("127.0.0.1", 0)
+        port = listener.url.rpartition(":")[2]
+        cookie = f"quarterdeck-{port}={world.sessions.open('untold', user='ann')}"
+        url = f"{listener.url}/watch?hub=1"
+        async with asyncio.timeout(5.0):
+            answer = await client.request("GET", url, headers=[("cookie", cookie)])
+            async with answer:
+                received = b""
+                async for chunk in answer.chunks():
+                    received += chunk
+                    if b"event: end" in received:
+                        break
+    assert received.endswith(b'event: end\ndata: {"w":"hub"}\n\n')
 
 
 @pytest.mark.parametrize("path", ["/why", "/console", "/comparison", "/watch", "/k8s/api/v1/pods"])

@@ -17,7 +17,14 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from quarterdeck.kit import json
-from quarterdeck.kit.http import Handler, Headers, Request, Response, StreamResponse
+from quarterdeck.kit.http import (
+    BodyWriter,
+    Handler,
+    Headers,
+    Request,
+    Response,
+    StreamResponse,
+)
 from quarterdeck.services.hub import routes
 from quarterdeck.services.hub.web import (
     comparisons,
@@ -202,8 +209,7 @@ class Dashboard:
         hub = None
         if parse_qs(request.query).get("hub") == ["1"]:
             asked = copy_request(_authorize(request, viewer), path=routes.STREAM)
-            answer = await self._hub(asked)
-            hub = answer if isinstance(answer, StreamResponse) else None
+            hub = _find_events(await self._hub(asked))
         is_valid = self._build_check(request, viewer)
         answer = await self._watches.open(request, viewer, is_valid=is_valid, hub=hub)
         return self.streams.hold(viewer, answer)
@@ -295,6 +301,19 @@ def _authorize(request: Request, viewer: Viewer) -> Request:
         return request
     header = ("authorization", f"Bearer {viewer.token.reveal()}")
     return copy_request(request, headers=Headers([*request.headers.items(), header]))
+
+
+def _find_events(answer: Answer) -> StreamResponse | None:
+    """The hub's stream of events; one that ends at once if the hub cannot answer now, so that the
+    page asks again.
+    """
+    if isinstance(answer, StreamResponse):
+        return answer
+    return StreamResponse(answer.status, [], _send_nothing) if answer.status >= 500 else None
+
+
+async def _send_nothing(_: BodyWriter) -> None:
+    """Send no event."""
 
 
 def _answer(
