@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
+import pytest
 
 from quarterdeck.hubstate.collect.collected import Collected, fill_unread
 from quarterdeck.inventory.cluster import ClusterTotals
@@ -44,7 +45,7 @@ def test_what_failed_is_kept_and_everything_else_is_new() -> None:
         resources=ResourceLists(pods=(POD,)),
         operators=None,
         cluster_operators=None,
-        problems={"namespaces": "500", "services": "500", "resources": "500", "console": "500"},
+        problems=dict.fromkeys(("namespaces", "services", "resources", "cluster version"), "500"),
     )
     assert fill_unread(found, build()) == msgspec.structs.replace(
         found,
@@ -55,6 +56,20 @@ def test_what_failed_is_kept_and_everything_else_is_new() -> None:
         operators=(),
         cluster_operators=(),
     )
+
+
+@pytest.mark.parametrize("part", ["console", "version"])
+def test_a_new_version_is_not_hidden_by_another_request_that_fails(part: str) -> None:
+    old = {"api_url": "u", "platform": "OpenShift", "version": "4.16.3", "console_url": "https://c"}
+    new = old | {"version": "4.17.0", "console_url": "https://guess" if part == "console" else "c"}
+    filled = fill_unread(build(info=new, problems={part: "503"}), build(info=old))
+    assert filled.info == new | ({"console_url": "https://c"} if part == "console" else {})
+
+
+def test_the_version_of_kubernetes_is_kept_while_it_cannot_be_read() -> None:
+    old = {"api_url": "u", "platform": "Kubernetes", "version": "v1.32.1"}
+    found = build(info=old | {"version": "unknown"}, problems={"version": "503"})
+    assert fill_unread(found, build(info=old)).info == old
 
 
 def test_lists_that_are_not_wanted_stay_away() -> None:

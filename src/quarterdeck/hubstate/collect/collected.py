@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 
-from quarterdeck.inventory.cluster import ClusterTotals
+from quarterdeck.inventory.cluster import OPENSHIFT, ClusterTotals
 from quarterdeck.inventory.cluster_operators import ClusterOperatorFacts
 from quarterdeck.inventory.nodes import NodeFacts
 from quarterdeck.inventory.operators import OperatorFacts
 from quarterdeck.inventory.resources import Limits, ResourceLists
 
-_INFO_PARTS = frozenset({"version", "cluster version", "console"})
+_VERSION, _CLUSTER_VERSION, _CONSOLE = "version", "cluster version", "console"
 """Names in `problems` of the requests that `info` is made of."""
 
 
@@ -71,9 +71,14 @@ def _fill_totals(found: Collected, before: Collected) -> ClusterTotals:
 
 
 def _fill_info(found: Collected, before: Collected) -> Mapping[str, Any]:
-    if not found.problems.keys() & _INFO_PARTS:
-        return found.info
-    return {**found.info, **before.info, "api_url": found.info.get("api_url", "")}
+    """Fill the facts of failed requests only: others may be of a version that is new."""
+    info, problems = found.info, found.problems
+    is_version_known = _VERSION not in problems or info.get("platform") == OPENSHIFT
+    if _CLUSTER_VERSION in problems or not is_version_known:
+        return {**info, **before.info, "api_url": info.get("api_url", "")}
+    if _CONSOLE in problems and "console_url" in before.info:
+        return {**info, "console_url": before.info["console_url"]}
+    return info
 
 
 def _fill_lists(found: Collected, before: Collected) -> ResourceLists | None:
