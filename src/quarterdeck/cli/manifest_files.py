@@ -43,24 +43,6 @@ def read_given(paths: Sequence[str] | None, kustomization: str) -> list[dict[str
     return sorted(found, key=_rank)
 
 
-def check_namespace(documents: Sequence[dict[str, Any]], namespace: str) -> None:
-    """Check that no object names another namespace than --namespace, as kubectl does.
-
-    Raises:
-        CommandError: naming the first such object.
-    """
-    for document in documents:
-        metadata = document["metadata"]
-        own = metadata.get("namespace")
-        if namespace and own and own != namespace:
-            raise CommandError(
-                f'{document["kind"]} {metadata["name"]} is in namespace "{own}", not in '
-                f'"{namespace}" (--namespace); leave out --namespace, or the namespace of the '
-                "manifest",
-                REFUSED,
-            )
-
-
 def _rank(document: dict[str, Any]) -> int:
     kind = document["kind"]
     return _FIRST.index(kind) if kind in _FIRST else len(_FIRST)

@@ -240,6 +240,17 @@ def test_a_manifest_of_another_namespace_is_refused(
     assert shell("get", "configmap", "-o", "name").count("/one") == 0
 
 
+def test_the_namespace_of_an_object_that_has_none_is_not_compared(
+    shell: Shell, tmp_path: Path
+) -> None:
+    role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\n"
+    role += "metadata: {name: viewer-of-nothing, namespace: kube-public}\nrules: []\n"
+    (tmp_path / "role.yaml").write_text(role)
+    name = "clusterrole.rbac.authorization.k8s.io/viewer-of-nothing"
+    assert shell("apply", "-f", str(tmp_path), "-n", "default") == f"{name} created\n"
+    assert shell("delete", "-f", str(tmp_path), "-n", "default") == f"{name} deleted\n"
+
+
 def test_manifests_come_from_standard_input(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     given = io.TextIOWrapper(io.BytesIO(WIDGETS.encode()))
     monkeypatch.setattr("sys.stdin", given)

@@ -38,18 +38,19 @@ async def apply(
 
     from quarterdeck.cli import manifest_files
     from quarterdeck.cli.output import format_reference, print_change
+    from quarterdeck.cli.resource_paths import check_namespace
     from quarterdeck.wire.query import PatchOptions
     from quarterdeck.wire.status import ApiError, NotFound, Unauthorized
 
     documents = await with_progress(
         asyncio.to_thread(manifest_files.read_given, filename, kustomize), "reading manifests"
     )
-    manifest_files.check_namespace(documents, namespace)
     options = PatchOptions(
         field_manager=FIELD_MANAGER, force=force or None, dry_run=("All",) if dry_run else ()
     )
     code, not_found = OK, set[str]()
     async with connect(kubeconfig, context) as client:
+        await check_namespace(client, documents, namespace)
         for document in documents:
             kind = document["kind"]
             gvk = f"{document['apiVersion']} {kind}"

@@ -41,6 +41,7 @@ async def delete(
     import asyncio
 
     from quarterdeck.cli import manifest_files
+    from quarterdeck.cli.resource_paths import check_namespace
 
     given = split_targets(kind, names or []) if kind else []
     if bool(filename or kustomize) == bool(given) or not all(name for _, name in given):
@@ -54,7 +55,7 @@ async def delete(
                 asyncio.to_thread(manifest_files.read_given, filename, kustomize),
                 "reading manifests",
             )
-            manifest_files.check_namespace(manifests, namespace)
+            await check_namespace(client, manifests, namespace)
             targets = await _read_targets(
                 client, manifests, namespace, ignore_not_found=ignore_not_found
             )

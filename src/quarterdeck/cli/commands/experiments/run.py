@@ -18,7 +18,7 @@ from quarterdeck.cli.experiments import (
     read_manifests,
 )
 from quarterdeck.cli.flags import Context, Kubeconfig, Namespace
-from quarterdeck.cli.manifest_files import check_namespace
+from quarterdeck.cli.resource_paths import check_namespace
 
 if TYPE_CHECKING:
     from quarterdeck.client.client import Client
@@ -35,13 +35,13 @@ async def run(
 ) -> int:
     """Apply the objects of files, Experiments last, and follow the Experiments with --watch."""
     documents = read_manifests(files)
-    check_namespace(documents, namespace)
     others = [each for each in documents if not is_kind(each, "Experiment")]
     experiments = [each for each in documents if is_kind(each, "Experiment")]
     if (junit or report) and len(experiments) > 1:
         raise CommandError("--junit and --json need a file with one Experiment", FAILED)
     code = OK
     async with connect(kubeconfig, context) as client:
+        await check_namespace(client, documents, namespace)
         for document in experiments:
             await _refuse_finished(client, document, namespace)
         for document in (*others, *experiments):
