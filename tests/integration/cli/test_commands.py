@@ -474,6 +474,16 @@ def test_objects_are_deleted_by_one_word(shell: Shell, files: str) -> None:
     assert json.loads(shell.read().out) == {"object": "configmap/one", "result": "not found"}
 
 
+def test_a_refused_deletion_does_not_stop_the_others(shell: Shell, files: str) -> None:
+    shell("apply", "-f", files)
+    targets = ["ns/default", "cm/one", "cm/two"]
+    assert run(["delete", *targets, "--kubeconfig", str(shell.kubeconfig)]) == 1
+    done = shell.read()
+    assert done.out == "configmap/one deleted\nconfigmap/two deleted\n"
+    expected = "quarterdeck delete: namespace/default: the server answered 403 Forbidden: "
+    assert done.err.startswith(expected)
+
+
 def test_objects_of_unknown_kinds_are_gone_already(shell: Shell, tmp_path: Path) -> None:
     file = tmp_path / "other.yaml"
     file.write_text("apiVersion: example.org/v1\nkind: Other\nmetadata: {name: a}\n---\n")

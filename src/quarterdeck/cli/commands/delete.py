@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from quarterdeck.cli.command import Command
 from quarterdeck.cli.connection import connect, with_progress
-from quarterdeck.cli.exit_codes import FAILED, OK, REFUSED, CommandError, print_error
+from quarterdeck.cli.exit_codes import FAILED, OK, REFUSED, CommandError, print_error, translate
 from quarterdeck.cli.flags import (
     Context,
     Files,
@@ -37,7 +37,10 @@ async def delete(
     kubeconfig: Kubeconfig = "",
     context: Context = "",
 ) -> int:
-    """Delete the named objects, or all objects of manifests in reverse order."""
+    """Delete the named objects, or all objects of manifests in reverse order.
+
+    An object that is refused does not keep the others from being deleted.
+    """
     import asyncio
 
     from quarterdeck.cli import manifest_files
@@ -110,7 +113,7 @@ async def _delete(
     from quarterdeck.cli.output import format_reference, print_change
     from quarterdeck.wire.path import ResourcePath
     from quarterdeck.wire.query import DeleteOptions
-    from quarterdeck.wire.status import NotFound
+    from quarterdeck.wire.status import ApiError, NotFound, Unauthorized
 
     found, namespace, name = target
     label = format_reference({"metadata": {"name": name}}, found.gvk.kind.lower(), found.gvr.group)
@@ -125,6 +128,11 @@ async def _delete(
             print_change(label, "not found", as_json=True)
         else:
             print_error("quarterdeck delete", f"{label} not found")
+        return False
+    except Unauthorized:
+        raise  # the others would be refused as well
+    except ApiError as error:
+        print_error("quarterdeck delete", f"{label}: {translate(error)[1]}")
         return False
     print_change(label, "deleted", as_json=as_json)
     return True
