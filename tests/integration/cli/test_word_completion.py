@@ -135,3 +135,42 @@ def test_a_shell_offers_commands_kinds_names_flags_and_contexts(
     )
     wanted = ["describe", "alpha", "--json", "quarterdeck", "promote"]
     assert done.stdout.splitlines() == wanted, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("shell", "script"),
+    [
+        pytest.param("bash", BASH, id="bash"),
+        pytest.param("zsh", ZSH, id="zsh"),
+        pytest.param("fish", FISH, id="fish"),
+    ],
+)
+def test_nobody_is_asked_for_a_password_while_typing(
+    shell: str, script: str, tmp_path: Path
+) -> None:
+    programs.require(shell)
+    program = tmp_path / "quarterdeck"
+    program.write_text(
+        f"""#!/bin/sh
+[ "$1" != completion ] || exec {sys.executable} -m quarterdeck.cli "$@"
+echo "Password:" >&2
+[ -t 0 ] && echo terminal || echo nobody
+"""
+    )
+    program.chmod(0o755)
+    ours, theirs = os.openpty()
+    try:
+        done = subprocess.run(
+            [shell, "-c", f"{script}try get configmaps ''"],
+            env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)},
+            stdin=theirs,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    words = done.stdout.split()  # fish offers files, too
+    assert ("nobody" in words, "terminal" in words) == (True, False)
+    assert "Password" not in done.stderr

@@ -1,7 +1,8 @@
 """`quarterdeck completion`: a script that completes commands, flags, kinds and names in a shell.
 
 Commands and flags stand in the script of bash, commands in that of fish; everything else is asked
-from `cli.word_completion`.
+from `cli.word_completion`, without a terminal: a credential plugin must not ask for a password
+while somebody types a command.
 """
 
 import enum
@@ -69,7 +70,8 @@ def _bash(entries: list[Found]) -> str:
     -*) asks="" ;;
   esac
   if [ -n "$asks" ]; then
-    words="$("${{COMP_WORDS[0]}}" __complete "${{COMP_WORDS[@]:1:COMP_CWORD}}" 2>/dev/null)"
+    local given=("${{COMP_WORDS[@]:1:COMP_CWORD}}")
+    words="$("${{COMP_WORDS[0]}}" __complete "${{given[@]}}" </dev/null 2>/dev/null)"
   fi
   COMPREPLY=($(compgen -W "$words" -- "$current"))
   if [ ${{#COMPREPLY[@]}} -eq 0 ]; then
@@ -82,7 +84,7 @@ complete -F _quarterdeck quarterdeck qd"""
 _ZSH = r"""#compdef quarterdeck qd
 _quarterdeck() {
   local -a offered
-  offered=("${(@f)$("${words[1]}" __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  offered=("${(@f)$("${words[1]}" __complete "${(@)words[2,CURRENT]}" </dev/null 2>/dev/null)}")
   offered=("${(@)offered:#}")
   if (( ${#offered} )); then
     compadd -- "${(@)offered}"
@@ -103,7 +105,8 @@ def _fish(entries: list[Found]) -> str:
             lines.append(
                 f"complete -c quarterdeck -n __fish_use_subcommand -f -a {name} -d '{summary}'"
             )
-    asked = "(quarterdeck __complete (commandline -opc)[2..-1] (commandline -ct))"
+    words = "(commandline -opc)[2..-1] (commandline -ct)"
+    asked = f"(quarterdeck __complete {words} </dev/null 2>/dev/null)"
     lines.append(f"complete -c quarterdeck -n 'not __fish_use_subcommand' -a '{asked}'")
     lines.append("complete -c qd -w quarterdeck")
     return "\n".join(lines)
