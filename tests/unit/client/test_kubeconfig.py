@@ -205,6 +205,12 @@ def test_what_is_wrong_is_named(tmp_path: Path, members: dict[str, Any], message
         pytest.param(
             {}, {"exec": {"command": "a", "env": [{"value": "b"}]}}, "no name", id="variable"
         ),
+        pytest.param(
+            {},
+            {"exec": {"command": "a", "interactiveMode": "never"}},
+            "one of Never, IfAvailable, Always, got 'never'",
+            id="interactive mode",
+        ),
         pytest.param({}, {"as-groups": "admins"}, "as-groups must be a list", id="groups"),
         pytest.param({}, {"as-user-extra": ["a"]}, "must be a mapping", id="extra"),
         pytest.param({}, {"as-user-extra": {"a": "b"}}, "a must be a list", id="value of extra"),

@@ -14,6 +14,8 @@ FilePath = str | os.PathLike[str]
 
 _HEADER_SAFE = "!#$&'*+-.^_`|~"
 """What a header's name may hold besides letters and digits; `%` escapes the rest."""
+INTERACTIVE_MODES = ("Never", "IfAvailable", "Always")
+"""When an exec plugin may ask the user in a terminal."""
 
 
 def is_token(text: str) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from quarterdeck.client.config.cluster import (
+    INTERACTIVE_MODES,
     ClusterConfig,
     ExecConfig,
     FilePath,
@@ -283,8 +284,16 @@ def _read_exec(user: Mapping[str, Any], where: str) -> ExecConfig | None:
         api_version=str(entry.get("apiVersion") or "client.authentication.k8s.io/v1"),
         install_hint=str(entry.get("installHint") or ""),
         provide_cluster_info=read_flag(entry, "provideClusterInfo", where),
-        interactive_mode=str(entry.get("interactiveMode") or "IfAvailable"),
+        interactive_mode=_read_interactive_mode(entry, where),
     )
+
+
+def _read_interactive_mode(entry: Mapping[str, Any], where: str) -> str:
+    mode = str(entry.get("interactiveMode") or "IfAvailable")
+    if mode not in INTERACTIVE_MODES:
+        known = ", ".join(INTERACTIVE_MODES)
+        raise ConfigError(f"{where}: interactiveMode must be one of {known}, got {mode!r}")
+    return mode
 
 
 def _read_impersonation(user: Mapping[str, Any], where: str) -> Impersonation:
