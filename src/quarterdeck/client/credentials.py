@@ -6,9 +6,10 @@ that rotated tokens, expired exec credentials and renewed files recover without 
 
 import asyncio
 import base64
+import contextlib
 import os
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -168,6 +169,25 @@ def _has_terminal() -> bool:
         return False
 
 
+def _read_terminal() -> list[Any] | None:
+    """The settings of the terminal; None if they cannot be read."""
+    import termios
+
+    try:
+        return termios.tcgetattr(0)
+    except termios.error:
+        return None
+
+
+def _restore_terminal(settings: list[Any] | None) -> None:
+    """Undo what a killed program could not: it may have asked for a password without an echo."""
+    if settings is not None:
+        import termios
+
+        with contextlib.suppress(termios.error):
+            termios.tcsetattr(0, termios.TCSADRAIN, settings)
+
+
 class ExecProvider:
     """Runs a credential plugin and keeps its answer until shortly before it expires.
 
@@ -208,6 +228,7 @@ class ExecProvider:
             **dict(config.env),
             "KUBERNETES_EXEC_INFO": exec_info,
         }
+        terminal = _read_terminal() if is_interactive else None
         try:
             process = await asyncio.create_subprocess_exec(
                 config.command,
@@ -236,6 +257,7 @@ class ExecProvider:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
+                _restore_terminal(terminal)
         if process.returncode:
             raise CredentialError(
                 f"the exec plugin {config.command} failed with exit code {process.returncode}"

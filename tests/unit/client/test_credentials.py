@@ -1,6 +1,8 @@
+import asyncio
 import os
 import stat
 import sys
+import termios
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -104,6 +106,27 @@ async def test_an_exec_plugin_may_ask_the_user(
     found = await ExecProvider(config, CLUSTER, VirtualClock()).get_credentials()
     assert found.authorization == f"Bearer {user}"
     assert capfd.readouterr().err == "log in at the desk\n"
+
+
+async def test_a_terminal_has_its_echo_after_a_plugin_was_interrupted(
+    tmp_path: Path, terminal: int
+) -> None:
+    script = """
+import termios
+settings = termios.tcgetattr(0)
+settings[3] &= ~termios.ECHO
+termios.tcsetattr(0, termios.TCSANOW, settings)
+os.write(0, b"?")
+sys.stdin.readline()
+"""
+    provider = ExecProvider(plugin(tmp_path, script), CLUSTER, VirtualClock())
+    login = asyncio.create_task(provider.get_credentials())
+    assert await asyncio.to_thread(os.read, terminal, 1) == b"?"
+    assert not termios.tcgetattr(0)[3] & termios.ECHO
+    login.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await login
+    assert termios.tcgetattr(0)[3] & termios.ECHO
 
 
 async def test_an_exec_plugin_that_must_ask_needs_a_terminal(tmp_path: Path) -> None:
