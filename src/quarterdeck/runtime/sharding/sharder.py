@@ -282,7 +282,7 @@ class Sharder:
         """Write a shard's Lease; False if another member was faster, or the write failed."""
         try:
             await self._write(lease, holder)
-        except (ApiError, ClientError, OSError) as error:
+        except (ApiError, ClientError, OSError, DecodeError) as error:
             self._log.debug(
                 "cannot write the lease of a shard", name=lease.metadata.name, reason=str(error)
             )
@@ -290,14 +290,17 @@ class Sharder:
         return True
 
     async def _write(self, lease: Lease, holder: str) -> None:
+        """Write a Lease; its answer is read, as that of a proxy does not mean that it is stored."""
         changed = leases.hold(
             lease, holder, duration_s=self._group.timing.lease_duration_s, now=self._clock.now()
         )
         if not lease.metadata.resource_version:
-            await self._api.create(self._build_path(""), encode(changed), CreateOptions())
+            path = self._build_path("")
+            answer = await self._api.create(path, encode(changed), CreateOptions())
         else:
             path = self._build_path(lease.metadata.name)
-            await self._api.update(path, encode(changed), UpdateOptions())
+            answer = await self._api.update(path, encode(changed), UpdateOptions())
+        decode(Lease, answer)
 
     def _build_path(self, name: str) -> ResourcePath:
         namespace = self._group.namespace
