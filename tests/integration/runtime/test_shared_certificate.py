@@ -129,14 +129,15 @@ async def test_a_secret_of_somebody_else_is_left_alone() -> None:
         assert found.data == {"mine": "eA=="}
 
 
-async def test_a_page_of_a_proxy_is_a_failed_refresh() -> None:
+@pytest.mark.parametrize("page", [b"<html>", b"[]", b'{"status": "maintenance"}'])
+async def test_a_page_of_a_proxy_is_a_failed_refresh(page: bytes) -> None:
     async def answer_with_a_page(call: Call) -> bytes:
-        return b"<html>"
+        return page
 
     async with Cluster() as cluster:
         api = InterceptingApi(cluster.client.raw, [Intercept("get", answer_with_a_page, times=1)])
         shared = share(Client.from_api(api, cluster.client.config))
-        with pytest.raises(CertificateError, match="the answer is not an object"):
+        with pytest.raises(CertificateError, match="the answer is not a Secret"):
             await shared.refresh()
         assert await shared.refresh()
 

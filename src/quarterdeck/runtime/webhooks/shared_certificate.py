@@ -8,6 +8,7 @@ so that only one of several replicas succeeds.
 
 import ssl
 from collections.abc import Sequence
+from typing import Any
 
 from quarterdeck.client.errors import ClientError
 from quarterdeck.client.interfaces import Api
@@ -27,7 +28,7 @@ from quarterdeck.wire.path import ResourcePath
 from quarterdeck.wire.status import AlreadyExists, ApiError, Conflict, NotFound
 
 _ATTEMPTS = 5
-_TYPE = "kubernetes.io/tls"
+_KIND, _TYPE = "Secret", "kubernetes.io/tls"
 
 
 class SharedCertificate:
@@ -69,10 +70,6 @@ class SharedCertificate:
         """
         try:
             found = await self._synchronize()
-        except json.JsonError as error:
-            raise CertificateError(
-                f"cannot read Secret {self._secret}: the answer is not an object: {error}"
-            ) from error
         except (ApiError, ClientError) as error:
             raise CertificateError(
                 f"cannot share the webhook certificate by Secret {self._secret}: {error}; "
@@ -102,9 +99,14 @@ class SharedCertificate:
 
     async def _read(self) -> tuple[Rotation | None, str]:
         try:
-            document = json.decode(await self._api.get(self._build_path(self._secret.name)))
+            document = _decode(await self._api.get(self._build_path(self._secret.name)))
         except NotFound:
             return None, ""
+        if document.get("kind") != _KIND:
+            raise CertificateError(
+                f"cannot read Secret {self._secret}: the answer is not a Secret; look for a proxy "
+                "in front of the API server that answers in its place"
+            )
         try:
             rotation = decode_rotation(document.get("data") or {})
         except ValueError as error:
@@ -118,7 +120,7 @@ class SharedCertificate:
         metadata = {"name": self._secret.name, "namespace": self._secret.namespace}
         body = {
             "apiVersion": "v1",
-            "kind": "Secret",
+            "kind": _KIND,
             "metadata": metadata | ({"resourceVersion": version} if version else {}),
             "type": _TYPE,
             "data": encode_rotation(rotation),
@@ -130,3 +132,12 @@ class SharedCertificate:
 
     def _build_path(self, name: str = "") -> ResourcePath:
         return ResourcePath("", "v1", "secrets", self._secret.namespace, name)
+
+
+def _decode(answer: bytes) -> dict[str, Any]:
+    """The object in an answer; empty if it is anything else, as a page of a proxy is."""
+    try:
+        found = json.decode(answer)
+    except json.JsonError:
+        return {}
+    return found if isinstance(found, dict) else {}
