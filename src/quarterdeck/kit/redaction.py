@@ -12,10 +12,14 @@ MIN_SECRET = 4
 
 _NAME = r"(?:password|passwd|token|secret|api[_-]?key)"
 """The end of a name, such as access_token or clientSecret."""
+_ASSIGNED = rf"{_NAME}\\*[\"']?\s*[=:]\s*"
+"""A name and what separates it from its value; in JSON within JSON its quotes are escaped."""
 _PATTERNS = (
     r"(?i)(\b(?:basic|bearer)\s+)[A-Za-z0-9._~+/=:-]+",
-    rf"(?i)({_NAME}[\"']?\s*[=:]\s*\")(?:[^\"\\]|\\.)+",  # a quoted value may have blanks
-    rf"(?i)({_NAME}[\"']?\s*[=:]\s*[\"']?)[^\s\"',;&}}]+",
+    rf"(?i)({_ASSIGNED}\")(?:[^\"\\]|\\.)+",  # a quoted value may have blanks
+    rf"(?i)({_ASSIGNED}')(?:[^'\\]|\\.|'')+",
+    rf"(?i)({_ASSIGNED}\\+\")(?:[^\"\\]|\\{{2,}}.)+",  # JSON that is quoted as a text
+    rf"(?i)({_ASSIGNED}[\"']?)(?!\\+\")[^\s\"',;&}}]+",
     r"(://[^/\s:@]*:)[^@/\s]+(?=@)",
     r"\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+()",
     r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----"

@@ -49,6 +49,10 @@ def test_a_secret_never_prints_itself(text: str) -> None:
         ('{"clientSecret":"abc123"}', "abc123"),
         ('password = "correct horse"', "horse"),
         (r'{"password":"hun\"ter2","x":1}', "ter2"),
+        ("password: 'correct horse'", "horse"),
+        ("{'token': 'it''s me', 'x': 1}", "s me"),
+        (r'cannot decode "{\"password\":\"hunter2\",\"x\":1}"', "hunter2"),
+        (r'cannot decode "{\"password\": \"correct \\\"horse\"}"', "horse"),
         ("https://me:hunter2@host/path", "hunter2"),
         ("got eyJhbGciOi.eyJzdWIi.c2ln here", "eyJzdWIi"),
         ("-----BEGIN EC PRIVATE KEY-----\nMHcC\n-----END EC PRIVATE KEY-----", "MHcC"),
@@ -59,6 +63,18 @@ def test_a_secret_never_prints_itself(text: str) -> None:
 def test_secrets_are_taken_out_of_texts(text: str, hidden: str) -> None:
     assert hidden not in redact(text)
     assert MASK in redact(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{'password': '***', 'user': 'ann lee'}",
+        '{"password": "***", "user": "ann lee"}',
+        r'"{\"password\": \"***\", \"user\": \"ann lee\"}"',
+    ],
+)
+def test_only_the_value_of_a_secret_is_taken_out(text: str) -> None:
+    assert redact(text.replace(MASK, "hunter2")) == redact(text) == text
 
 
 def test_members_are_masked_at_any_depth() -> None:
