@@ -54,6 +54,52 @@ async def test_namespace_takes_objects_along_that_are_not_served(world: Any) -> 
         assert await cluster.get("namespaces", "team") is None
 
 
+@pytest.mark.parametrize("order", ["definition first", "namespace first"])
+async def test_namespace_takes_objects_along_that_were_deleted_while_they_were_served(
+    world: Any, order: str
+) -> None:
+    async with world() as cluster:
+        await cluster.create("namespaces", NAMESPACE)
+        kinds = "customresourcedefinitions"
+        made = await cluster.create(kinds, definition())
+        kind = {"apiVersion": "stable.example.com/v1", "kind": "Widget"}
+        widget = {"metadata": {"name": "w", "finalizers": ["example.com/hold"]}}
+        await cluster.create("widgets", kind | widget, "team")
+        await cluster.delete("widgets", "w", "team")
+        version = made["spec"]["versions"][0]
+        unserved = {"spec": {"versions": [{**version, "served": False}]}}
+        if order == "namespace first":
+            await cluster.delete("namespaces", "team")
+            assert await cluster.get("namespaces", "team") is not None
+        await cluster.patch(kinds, made["metadata"]["name"], unserved)
+        if order == "definition first":
+            await cluster.delete("namespaces", "team")
+        assert await cluster.get("namespaces", "team") is None
+
+
+async def test_namespace_leaves_deleted_objects_that_another_version_serves(world: Any) -> None:
+    async with world() as cluster:
+        await cluster.create("namespaces", NAMESPACE)
+        kinds = "customresourcedefinitions"
+        made = await cluster.create(kinds, definition())
+        kind = {"apiVersion": "stable.example.com/v1", "kind": "Widget"}
+        widget = {"metadata": {"name": "w", "finalizers": ["example.com/hold"]}}
+        await cluster.create("widgets", kind | widget, "team")
+        version = made["spec"]["versions"][0]
+        versions = [{**version, "served": False}, {**version, "name": "v2", "storage": False}]
+        await cluster.patch(kinds, made["metadata"]["name"], {"spec": {"versions": versions}})
+        await cluster.delete("namespaces", "team")
+        found = await cluster.the("namespaces", "team")
+        reasons = {each["type"]: each["reason"] for each in found["status"]["conditions"]}
+        assert reasons["NamespaceFinalizersRemaining"] == "SomeFinalizersRemain"
+        path = "/apis/stable.example.com/v2/namespaces/team/widgets/w"
+        status, _ = await cluster.send(
+            "PATCH", path, {"metadata": {"finalizers": None}}, "application/merge-patch+json"
+        )
+        assert status == 200
+        assert await cluster.get("namespaces", "team") is None
+
+
 async def test_namespace_says_what_keeps_it(world: Any) -> None:
     async with world() as cluster:
         await cluster.create("namespaces", NAMESPACE)

@@ -12,6 +12,7 @@ from quarterdeck.server.registry.resource import Object
 from quarterdeck.storage import Entry, StoreEvent, StoreKey
 
 NAMESPACES = "namespaces"
+_DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 _FINALIZER = "kubernetes"
 _MAX_DELETIONS = 500
 """How many objects one plan deletes; the events of the deletions trigger the next plan."""
@@ -29,7 +30,10 @@ class NamespaceTermination:
         self._terminating: set[str] = set()
 
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
-        """Find namespaces that are terminating, also when something in them changes."""
+        """Find namespaces that are terminating, also when something in them changes.
+
+        A definition that changes may have stopped to serve what they hold.
+        """
         key = event.key
         if key.resource == NAMESPACES:
             if (
@@ -42,6 +46,9 @@ class NamespaceTermination:
                 self._terminating.discard(key.name)
         elif key.namespace in self._terminating:
             yield StoreKey(NAMESPACES, "", key.namespace)
+        elif key.resource == _DEFINITIONS:
+            for name in sorted(self._terminating):
+                yield StoreKey(NAMESPACES, "", name)
 
     def plan(self, view: View, key: StoreKey) -> Sequence[Action]:
         """Delete the objects of a namespace; when none is left, remove the finalizer."""
@@ -57,11 +64,31 @@ class NamespaceTermination:
             spec = {**value["spec"], "finalizers": kept}
             return [update(NAMESPACES, value, "finalize", spec=spec)]
         if fresh:
-            return [
-                Delete(key=entry.key, uid=get_object_meta(entry).uid, with_unserved=True)
-                for entry in fresh
-            ]
-        return _explain(value, contents, format_moment(view.now))
+            return _delete_all(fresh)
+        unserved = _find_unserved(view, contents)[:_MAX_DELETIONS]
+        return [*_delete_all(unserved), *_explain(value, contents, format_moment(view.now))]
+
+
+def _delete_all(entries: Sequence[Entry]) -> list[Action]:
+    return [
+        Delete(key=entry.key, uid=get_object_meta(entry).uid, with_unserved=True)
+        for entry in entries
+    ]
+
+
+def _find_unserved(view: View, contents: Sequence[Entry]) -> list[Entry]:
+    """Find what may be of kinds that are not served: their finalizers keep it for ever.
+
+    One object of each kind is read. If another version than its own is served, a deletion changes
+    nothing, because it has begun already.
+    """
+    is_served: dict[str, bool] = {}
+    for entry in contents:
+        if entry.key.resource not in is_served:
+            value = view.get(entry.key) or {}
+            found = view.serves(value.get("apiVersion") or "", value.get("kind") or "")
+            is_served[entry.key.resource] = found is not None
+    return [entry for entry in contents if not is_served[entry.key.resource]]
 
 
 def _list_contents(view: View, namespace: str) -> tuple[list[Entry], list[Entry]]:
