@@ -278,6 +278,11 @@ async def test_writes_of_one_service_share_its_addresses() -> None:
     addresses.admit(again)
     with pytest.raises(Invalid, match="provided IP is already allocated"):
         addresses.admit(other)
+    del again  # refused, while the first one waits for the disk
+    with pytest.raises(Invalid, match="provided IP is already allocated"):
+        addresses.admit(other)
+    del first
+    addresses.admit(other)
     await store.close()
 
 

@@ -58,28 +58,46 @@ def parse_network(text: str) -> Network:
     return network
 
 
+class _Reservation:
+    """Keeps a value for a service, for as long as one of its writes refers to this."""
+
+    __slots__ = ("__weakref__", "holder")
+
+    def __init__(self, holder: Holder) -> None:
+        self.holder = holder
+
+
 class AllocationPool:
     """Allocated addresses or node ports, each held by one service."""
 
     def __init__(self) -> None:
         self._held: dict[Any, Holder] = {}
-        self._reserved: weakref.WeakValueDictionary[Any, AdmissionAttributes] = (
+        self._reserved: weakref.WeakValueDictionary[Any, _Reservation] = (
             weakref.WeakValueDictionary()
         )
-        """The writes that values are reserved for, while they are being decided."""
+        self._writes: weakref.WeakKeyDictionary[AdmissionAttributes, set[_Reservation]] = (
+            weakref.WeakKeyDictionary()
+        )
+        """The reservations of each write that is being decided."""
 
     def is_free(self, value: Any, holder: Holder, write: AdmissionAttributes) -> bool:
         """Whether a value is free for a write of a service, or is already its own.
 
-        Another write of the same service may be on its way, or be what this one repeats.
+        Another write of the same service may be on its way, or be what this one repeats. A service
+        without a name has another holder in each round of admission.
         """
-        other = self._reserved.get(value, write)
-        is_own = other is write or (other.namespace, other.name) == holder
+        reserved = self._reserved.get(value)
+        is_own = (
+            reserved is None or reserved.holder == holder or reserved in self._writes.get(write, ())
+        )
         return is_own and self._held.get(value, holder) == holder
 
-    def reserve(self, value: Any, write: AdmissionAttributes) -> None:
-        """Reserve a value for a service that is about to be stored."""
-        self._reserved[value] = write
+    def reserve(self, value: Any, holder: Holder, write: AdmissionAttributes) -> None:
+        """Reserve a value until this write, and others of the service, have been decided."""
+        reserved = self._reserved.get(value)
+        if reserved is None:
+            reserved = self._reserved[value] = _Reservation(holder)
+        self._writes.setdefault(write, set()).add(reserved)
 
     def allocate(self, values: Sequence[Any], holder: Holder) -> None:
         """Record the values of a stored service."""
@@ -142,7 +160,7 @@ class ServiceAddresses(MutatingPlugin):
             self._check(wanted, holder, attributes)
         address = wanted or self._allocate_address(holder, attributes)
         if address != "None":
-            self._addresses.reserve(address, attributes)
+            self._addresses.reserve(address, holder, attributes)
         spec["clusterIP"] = address
         spec["clusterIPs"] = spec.get("clusterIPs") or [address]
 
@@ -189,7 +207,7 @@ class ServiceAddresses(MutatingPlugin):
             elif text := self._check_port(port["nodePort"], holder, write):
                 place = f"spec.ports[{index}].nodePort"
                 raise Invalid.of("Service", holder[1], [invalid(place, port["nodePort"], text)])
-            self._ports.reserve(port["nodePort"], write)
+            self._ports.reserve(port["nodePort"], holder, write)
 
     def _check_port(self, port: int, holder: Holder, write: AdmissionAttributes) -> str:
         if port not in NODE_PORTS:
