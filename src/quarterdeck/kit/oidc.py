@@ -127,13 +127,13 @@ class Issuer:
         """
         names = {each.key_id for each in self._keys}
         is_known = token.key_id in names if token.key_id else bool(self._keys)
-        if not is_known and self._may_fetch():
+        if not is_known and self._may_know_more():
             raise KeysNotFetched("the key that signed the token has not been fetched")
         now = self._clock.now().timestamp()
         try:
             return check_id_token(token, self._keys, self.expected, now=now)
         except NotVerified as error:  # keys without a name are rotated too, and names used again
-            if self._may_fetch():
+            if self._may_know_more():
                 raise KeysNotFetched("no known key has signed the token") from error
             raise
 
@@ -148,6 +148,10 @@ class Issuer:
                 self.last_error = ""
             except (OidcError, http.HttpError, OSError, TimeoutError, jwk.InvalidKey) as error:
                 self.last_error = str(error) or type(error).__name__
+
+    def _may_know_more(self) -> bool:
+        """Whether `fetch_keys` may help: it fetches the keys, or waits for a fetch under way."""
+        return self._lock.locked() or self._may_fetch()
 
     def _may_fetch(self) -> bool:
         if self._fetched_at is None:

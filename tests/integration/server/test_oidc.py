@@ -1,5 +1,6 @@
 """ID tokens of an issuer that serves its keys over HTTPS, as an API server sees them."""
 
+import asyncio
 import contextlib
 import json
 import ssl
@@ -14,10 +15,12 @@ from quarterdeck.app.cluster import Cluster
 from quarterdeck.kit import base64url, http, jwk, jws
 from quarterdeck.kit.certificate import CertificateRequest, generate_key, issue_certificate
 from quarterdeck.kit.clock import VirtualClock
+from quarterdeck.kit.oidc import Expectation, Issuer, KeysNotFetched
 from quarterdeck.kit.pem import load_identity
 from quarterdeck.server.authentication.bearer_token import BearerTokens
 from quarterdeck.server.authentication.user import User
 from quarterdeck.server.options import OidcOptions, ServerOptions
+from quarterdeck.testing.poll import eventually
 
 NOW = datetime.now(UTC)
 ADMIN = User(name="admin", groups=("system:masters",))
@@ -31,6 +34,8 @@ class Provider:
         self.url = ""
         self.fetched = 0
         self.issuer = ""
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
 
     def sign(self, key: str = "one", **claims: Any) -> str:
         now = NOW.timestamp()
@@ -48,6 +53,7 @@ class Provider:
             document = {"issuer": self.issuer or self.url, "jwks_uri": f"{self.url}/keys"}
             return http.Response(200, [], json.dumps(document).encode())
         self.fetched += 1
+        await self.may_answer.wait()
         keys = []
         for name, key in self.keys.items():
             public = key.public_key()
@@ -187,6 +193,26 @@ async def test_a_key_is_fetched_that_takes_the_name_of_the_one_before(
         await clock.advance(11)
         assert isinstance(await who(cluster, provider.sign(name)), dict)
         assert provider.fetched == 2
+
+
+async def test_tokens_wait_for_keys_that_are_being_fetched(tmp_path: Path) -> None:
+    async with world(tmp_path) as (provider, _):
+        expected = Expectation(
+            issuer=provider.url, audiences=("quarterdeck",), algorithms=("ES256",)
+        )
+        tls = ssl.create_default_context(cafile=tmp_path / "ca.crt")
+        issuer = Issuer(expected, clock=VirtualClock(NOW), tls=tls)
+        token = jws.parse_token(provider.sign())
+        provider.may_answer.clear()
+        first = asyncio.create_task(issuer.fetch_keys())
+        await eventually(lambda: provider.fetched == 1)
+        with pytest.raises(KeysNotFetched):
+            issuer.check(token)
+        second = asyncio.create_task(issuer.fetch_keys())
+        provider.may_answer.set()
+        await asyncio.gather(first, second)
+        assert issuer.check(token)["sub"] == "1234"
+        assert provider.fetched == 1
 
 
 async def test_documents_of_another_issuer_are_refused(tmp_path: Path) -> None:
