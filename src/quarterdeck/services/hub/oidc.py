@@ -7,7 +7,7 @@ import msgspec
 
 from quarterdeck.inventory.access.principal import SYSTEM_PREFIX, Principal
 from quarterdeck.kit import jws
-from quarterdeck.kit.oidc import Issuer, KeysNotFetched, OidcError
+from quarterdeck.kit.oidc import Issuer, KeysNotFetched, NotVerified, OidcError
 from quarterdeck.services.hub.errors import Unauthenticated, Unavailable
 
 _EMAIL = "email"
@@ -47,7 +47,8 @@ class IdTokens:
                 await self._issuer.fetch_keys()
                 claims = self._issuer.check(parsed)
         except OidcError as error:
-            if self._issuer.last_error:
+            needs_keys = isinstance(error, KeysNotFetched | NotVerified)
+            if needs_keys and self._issuer.last_error:
                 raise Unavailable(
                     "the token cannot be verified: the issuer does not answer"
                 ) from error

@@ -16,7 +16,7 @@ from quarterdeck.app.errors import SettingError
 from quarterdeck.app.hub import build_hub
 from quarterdeck.app.hub_identity import build_identity, check_identity_settings
 from quarterdeck.kit import http, json
-from quarterdeck.kit.certificate import CertificateRequest, issue_certificate
+from quarterdeck.kit.certificate import CertificateRequest, generate_key, issue_certificate
 from quarterdeck.kit.clock import VirtualClock
 from quarterdeck.kit.pem import load_identity
 from quarterdeck.services.hub.service import HubServer
@@ -77,6 +77,19 @@ async def test_tokens_that_are_not_good_are_refused(tmp_path: Path) -> None:
         ):
             status, body = await ask(hub, token)
             assert status == 401, body
+        assert (await ask(hub, good))[0] == 200
+
+
+async def test_only_tokens_that_need_other_keys_wait_for_the_issuer(tmp_path: Path) -> None:
+    async with open_hub(tmp_path) as (provider, hub, clock):
+        good = provider.sign(email="a@example.com")
+        expired = provider.sign(email="a@example.com", exp=NOW.timestamp() - 1)
+        assert (await ask(hub, good))[0] == 200
+        provider.issuer = "https://elsewhere.example.com"  # its keys cannot be fetched now
+        provider.keys = {"one": generate_key()}
+        await clock.advance(11)
+        assert (await ask(hub, provider.sign(email="a@example.com")))[0] == 503
+        assert (await ask(hub, expired))[0] == 401
         assert (await ask(hub, good))[0] == 200
 
 
