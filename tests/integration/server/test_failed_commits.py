@@ -67,6 +67,33 @@ async def test_a_definition_is_established_after_a_write_that_failed(
         await eventually(is_established)
 
 
+@pytest.mark.parametrize("change", ["PATCH", "DELETE"])
+async def test_a_definition_is_established_after_a_change_that_failed(
+    serving: Serving, disk: Disk, change: str
+) -> None:
+    clock = VirtualClock()
+    async with serving(clock=clock) as api:
+        store = api.cluster.api.core.store
+        disk.is_held = True
+        first = asyncio.create_task(api.define_widgets())
+        await eventually(lambda: store.statistics().writes_waiting == 1)
+        labels = {"metadata": {"labels": {"a": "b"}}} if change == "PATCH" else None
+        second = asyncio.create_task(api(change, DEFINITION, labels, media=MERGE))
+        await eventually(lambda: store.statistics().writes_waiting == 2)
+        disk.refuses = lambda event: bool(event.before)
+        disk.release(None)
+        assert (await second).status == 500
+        await first
+        disk.refuses = lambda event: False
+        await clock.advance(FIRST_RETRY_S)
+
+        async def is_established() -> bool:
+            conditions = (await api("GET", DEFINITION)).body["status"].get("conditions") or ()
+            return {each["type"] for each in conditions} >= {"Established"}
+
+        await eventually(is_established)
+
+
 async def test_an_api_service_appears_after_a_write_that_failed(
     serving: Serving, disk: Disk
 ) -> None:

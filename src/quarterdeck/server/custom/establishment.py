@@ -77,8 +77,14 @@ class EstablishingController:
 
         A write that fails is decided again later, on the state of that time.
         """
+        name, repeat = entry.key.name, functools.partial(self._repeat, entry.key)
         present = self._store.get_pending(entry.key)
-        if present is None or present.revision != entry.revision:
+        if present is None:
+            return
+        if present.revision != entry.revision:
+            newer = self._store.find_waiting(present.revision)
+            if newer is not None:  # it has no event if it fails
+                self._retries.watch(name, newer, repeat)
             return
         before: Object = kit_json.decode(entry.value)
         after: Object = {**before, "status": copy_value(before.get("status") or {})}
@@ -87,7 +93,6 @@ class EstablishingController:
         if after["status"] == before.get("status"):
             return
         value = self._track(before, after)
-        name, repeat = entry.key.name, functools.partial(self._repeat, entry.key)
         try:
             ticket = self._store.put(entry.key, build_encoder(value), expected=entry.revision)
         except StorageError:
