@@ -32,7 +32,7 @@ class NamespaceTermination:
     def find_keys(self, event: StoreEvent, index: Index) -> Iterator[StoreKey]:
         """Find namespaces that are terminating, also when something in them changes.
 
-        A definition that changes may have stopped to serve what they hold.
+        A definition that changes may no longer serve what they hold.
         """
         key = event.key
         if key.resource == NAMESPACES:
