@@ -33,18 +33,16 @@ class Candidate(NamedTuple):
     choice: Choice
 
 
-def read_candidate(pipeline: Pipeline) -> Candidate | None:
-    """The candidate of a pipeline; None if it has none.
+def check_candidate(pipeline: Pipeline) -> None:
+    """Refuse a candidate that cannot be delivered.
 
     Raises:
         FleetError: `invalid_argument` naming the member.
     """
-    found = (pipeline.metadata or {}).get(MEMBER)
-    if found is None:
-        return None
-    if not isinstance(found, Mapping):
-        raise invalid(f"metadata.{MEMBER} must be an object")
-    text = str(found.get("contents") or "")
+    candidate = read_candidate(pipeline)
+    if candidate is None:
+        return
+    text = candidate.pipeline.contents
     if len(text) > MAX_CONTENTS:
         raise invalid(f"metadata.{MEMBER}.contents must have at most {MAX_CONTENTS} characters")
     language = (
@@ -54,10 +52,25 @@ def read_candidate(pipeline: Pipeline) -> Candidate | None:
     )
     if problems := select_errors(contents.check(text, language)):
         raise invalid(f"metadata.{MEMBER}.contents: {problems[0]}")
+
+
+def read_candidate(pipeline: Pipeline) -> Candidate | None:
+    """The candidate of a pipeline; None if it has none.
+
+    Its contents are not checked: those of a stored pipeline were when it was written.
+
+    Raises:
+        FleetError: `invalid_argument` naming the member.
+    """
+    found = (pipeline.metadata or {}).get(MEMBER)
+    if found is None:
+        return None
+    if not isinstance(found, Mapping):
+        raise invalid(f"metadata.{MEMBER} must be an object")
     replacement = msgspec.structs.replace(
         pipeline,
         id=f"{pipeline.id}{SUFFIX}",
-        contents=text,
+        contents=str(found.get("contents") or ""),
         matchers=_read_matchers(found, "matchers"),
         enabled=found.get("enabled") is not False,
         metadata=None,

@@ -11,6 +11,7 @@ from quarterdeck.services.fleet.candidates import (
     MAX_CONTENTS,
     SUFFIX,
     Candidate,
+    check_candidate,
     read_candidate,
 )
 from quarterdeck.services.fleet.errors import FleetError, invalid, not_found
@@ -241,7 +242,7 @@ def _validate(message: Mapping[str, Any]) -> Pipeline:
         source=message.get("source"),
         metadata=message.get("metadata"),
     )
-    read_candidate(pipeline)
+    check_candidate(pipeline)
     return pipeline
 
 

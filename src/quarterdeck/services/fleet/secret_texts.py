@@ -5,7 +5,7 @@ configuration, so its message may quote each text that it was served, and is sho
 pipeline that it runs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from quarterdeck.services.fleet import candidates
 from quarterdeck.services.fleet.pipelines import Pipelines
@@ -58,6 +58,6 @@ def _list_texts(pipeline: Pipeline) -> Iterator[tuple[str, bool]]:
     """The contents of a pipeline and its candidate, and whether they come from a Secret."""
     metadata = pipeline.metadata or {}
     yield pipeline.contents, metadata.get(MEMBER) is True
-    if (candidate := candidates.read_candidate(pipeline)) is not None:
-        marks = metadata[candidates.MEMBER]
-        yield candidate.pipeline.contents, marks.get(CANDIDATE_MEMBER) is True
+    candidate = metadata.get(candidates.MEMBER)
+    if isinstance(candidate, Mapping):
+        yield str(candidate.get("contents") or ""), candidate.get(CANDIDATE_MEMBER) is True

@@ -99,6 +99,15 @@ def count(configs: Configs, *fleet: Collector, now: datetime = NOW) -> dict[str,
     return count_deliveries(fleet, configs, now, secrets=SecretTexts(configs._pipelines))["1"]
 
 
+def test_a_stored_candidate_that_is_too_large_by_now_does_not_stop_the_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stored = build(weight=100)._pipelines.list_all()
+    monkeypatch.setattr("quarterdeck.services.fleet.candidates.MAX_CONTENTS", len(NEW) - 1)
+    configs = Configs(Pipelines(stored, ()))
+    assert [each.contents for each in configs.list_matching(collector())] == [NEW]
+
+
 def test_reports_are_counted_by_text() -> None:
     configs = build(chosen=["collector.ID=edge-1"])
     new, stable = digest_contents(NEW), digest_contents(STABLE)

@@ -7,7 +7,9 @@ import pytest
 from quarterdeck.services.fleet.pipelines import Pipelines
 from quarterdeck.services.fleet.records import Collector
 from quarterdeck.services.fleet.secret_texts import HIDDEN_MESSAGE, SecretTexts
+from quarterdeck.telemetry import contents
 from quarterdeck.telemetry.candidates import digest_contents
+from quarterdeck.telemetry.findings import Finding
 
 NOW = "2026-01-01T00:00:00Z"
 OLD, NEW = 'loki.write "old" {\n}\n', 'loki.write "new" {\n}\n'
@@ -57,3 +59,21 @@ def test_candidate_has_a_mark_of_its_own(mark: dict[str, Any], message: str) -> 
 
 def test_text_that_is_not_known_any_more_counts_as_secret() -> None:
     assert get_message(SecretTexts(Pipelines((), ())), OLD) == HIDDEN_MESSAGE
+
+
+def test_search_for_a_text_parses_no_candidate(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipelines = Pipelines((), ())
+    for number in range(3):
+        candidate = {"contents": f"{NEW}// {number}\n", "secret": True}
+        store(pipelines, OLD, {"quarterdeck-rollout": candidate})
+    for cached in (contents._check_small, contents._check_large):
+        cached.cache_clear()  # as by other pipelines meanwhile
+    checked: list[str] = []
+
+    def note(text: str, config_type: contents.ConfigType) -> list[Finding]:
+        checked.append(text)
+        return []
+
+    monkeypatch.setattr(contents, "_check", note)
+    assert get_message(SecretTexts(pipelines), f"{NEW}// 0\n") == HIDDEN_MESSAGE
+    assert checked == []
