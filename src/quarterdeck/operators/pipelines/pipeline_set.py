@@ -44,6 +44,7 @@ from quarterdeck.operators.pipelines.set_plan import (
     SyncPlan,
     choose_owner,
     describe_source,
+    holds_source,
     plan_sync,
 )
 from quarterdeck.runtime import Context, RequeueAfter, Stalled, Waiting
@@ -78,15 +79,15 @@ class PipelineSets:
         """Stall if another set has the source: each would delete the pipelines of the other.
 
         A set that lost its source forgets that it was synced, so that its own deletion deletes
-        nothing of the owner's.
+        nothing of the owner's. One that comes from another server has still to clean up there.
         """
-        others = await ctx.list(PipelineSet)
-        rivals = [each for each in others if await self._is_rival(each, set_, fleet, ctx)]
-        connections = self._fleets.list_names(fleet.address.tenant) | {""}
+        rivals = await self._list_rivals(set_, fleet, ctx)
+        connections = self._list_connections(fleet)
         owner = choose_owner([set_, *rivals], connections)
         if owner.key == set_.key:
             return
-        ctx.status.set(applied_hash="", applied_source="")
+        if set_.status.connection in connections:
+            ctx.status.set(applied_hash="", applied_source="")
         raise Stalled(
             Reason.NAME_CONFLICT,
             f"spec.source: {set_.spec.source.type} source {set_.spec.source.namespace!r} is "
@@ -94,11 +95,17 @@ class PipelineSets:
             "spec.source.namespace, or delete one of the two",
         )
 
-    async def _is_rival(
-        self, other: PipelineSet, set_: PipelineSet, fleet: Fleet, ctx: Context[PipelineSet]
-    ) -> bool:
-        is_other = other.key != set_.key and get_source(other) == get_source(set_)
-        return is_other and await self._fleets.is_tenant_of(other, fleet, ctx)
+    async def _list_rivals(
+        self, set_: PipelineSet, fleet: Fleet, ctx: Context[PipelineSet]
+    ) -> list[PipelineSet]:
+        """The other sets of the same source on a server."""
+        others = [each for each in await ctx.list(PipelineSet) if each.key != set_.key]
+        alike = [each for each in others if get_source(each) == get_source(set_)]
+        return [each for each in alike if await self._fleets.is_tenant_of(each, fleet, ctx)]
+
+    def _list_connections(self, fleet: Fleet) -> frozenset[str]:
+        """The values of `status.connection` that mean a server."""
+        return self._fleets.list_names(fleet.address.tenant) | {""}
 
     async def _sync(
         self,
@@ -151,8 +158,7 @@ class PipelineSets:
         Another set may have the source there by now, so nothing is deleted.
         """
         before = set_.status.connection
-        names = self._fleets.list_names(fleet.address.tenant) | {""}
-        if set_.status.applied_hash and before not in names:
+        if set_.status.applied_hash and before not in self._list_connections(fleet):
             text = f"the pipelines of the set remain on the server of {before}: delete them there"
             ctx.event(Reason.ORPHANED, text, warning=True)
 
@@ -177,6 +183,7 @@ class PipelineSets:
         """Delete the pipelines of the source, unless annotation or deletion policy keep them.
 
         Without `prune` only those of the set: others of the source were never deleted before.
+        Nothing is deleted if another set has the source by now, as after a move of this one.
         """
         is_forced = get_annotation(set_.metadata.annotations, FORCE_DELETE) == "true"
         was_sent = bool(set_.status.applied_hash) and (
@@ -185,6 +192,10 @@ class PipelineSets:
         if is_forced or set_.spec.deletion_policy == "Orphan" or not was_sent:
             return
         fleet = await self._find_fleet(set_, ctx)
+        rivals = await self._list_rivals(set_, fleet, ctx)
+        connections = self._list_connections(fleet)
+        if any(holds_source(each, connections) for each in rivals):
+            return
         try:
             claimed = await self._list_claimed(set_, fleet, ctx)
             source, sent = get_source(set_), {each.name for each in set_.status.members}

@@ -32,20 +32,24 @@ def choose_owner(rivals: Sequence[PipelineSet], connections: Collection[str]) ->
     """Choose the owner of a common source: the set that was synced to it, else the oldest.
 
     A paused set that was never synced comes last, because it sends nothing. `connections` are
-    those to the server: a set that was synced to another one holds nothing there.
+    those to the server.
     """
 
     def rank(each: PipelineSet) -> tuple[bool, bool, str, str]:
         age = str(each.metadata.creation_timestamp or "")
-        is_holder = holds_source(each) and each.status.connection in connections
-        return (not is_holder, each.spec.paused, age, str(each.key))
+        return (not holds_source(each, connections), each.spec.paused, age, str(each.key))
 
     return min(rivals, key=rank)
 
 
-def holds_source(set_: PipelineSet) -> bool:
-    """Whether a set was synced to the source that it names now, paused or not."""
+def holds_source(set_: PipelineSet, connections: Collection[str]) -> bool:
+    """Whether a set was synced to the source that it names now, paused or not.
+
+    A set that was synced through none of `connections` holds the source on another server.
+    """
     status = set_.status
+    if status.connection not in connections:
+        return False
     if not status.applied_hash or status.applied_source:
         return bool(status.applied_hash) and status.applied_source == describe_source(set_)
     return status.observed_generation == set_.metadata.generation  # written by an older version

@@ -18,6 +18,7 @@ from quarterdeck.meta.conditions import find
 from quarterdeck.meta.objects import Object
 
 OTHER_HOST = "other.svc"
+CONTENTS = 'loki.write "x" {\n}\n'
 
 
 @contextlib.asynccontextmanager
@@ -244,3 +245,63 @@ async def test_what_a_set_that_moves_leaves_behind_is_told(world: Any) -> None:
 
 async def is_told_orphaned(world: Any) -> bool:
     return "Orphaned" in await world.events()
+
+
+async def put_set(world: Any, name: str, connection: str) -> None:
+    """A set of one pipeline; all sets have the same source."""
+    await put(
+        world,
+        PipelineSet,
+        name,
+        source={"type": "Git", "namespace": "repo"},
+        pipelines=[{"name": f"p-{name}", "contents": CONTENTS, "matchers": ["a=b"]}],
+        connectionRef={"name": connection},
+    )
+
+
+async def move_set(world: Any, name: str, connection: str) -> None:
+    patch = {"spec": {"connectionRef": {"name": connection}}}
+    await world.client.resource(PipelineSet.KIND.gvr).patch(name, patch, namespace="default")
+
+
+async def delete_set(world: Any, name: str) -> None:
+    await world.client.resource(PipelineSet.KIND.gvr).delete(name, "default")
+    await world.until(lambda: is_absent(world, PipelineSet, name))
+
+
+async def test_a_set_without_a_source_where_it_moves_cleans_up_where_it_was(world: Any) -> None:
+    async with world() as w, other_fleet(w) as other, w.operator():
+        for name, connection in (("one", "other"), ("two", "main")):
+            await put_set(w, name, connection)
+            await w.until(lambda name=name: has_reason(w, PipelineSet, name, "Synced"))
+        await move_set(w, "one", "main")
+        await w.until(lambda: has_reason(w, PipelineSet, "one", "NameConflict"))
+        await delete_set(w, "one")
+        assert (w.fleet.names, other.names) == (["p-two"], [])
+
+
+async def test_a_set_that_gets_its_source_late_tells_what_it_left_behind(world: Any) -> None:
+    async with world() as w, other_fleet(w) as other, w.operator():
+        for name, connection in (("one", "other"), ("two", "main")):
+            await put_set(w, name, connection)
+            await w.until(lambda name=name: has_reason(w, PipelineSet, name, "Synced"))
+        await move_set(w, "one", "main")
+        await w.until(lambda: has_reason(w, PipelineSet, "one", "NameConflict"))
+        await delete_set(w, "two")
+        await w.until(lambda: is_told_orphaned(w))
+        assert (w.fleet.names, other.names) == (["p-one"], ["p-one"])
+
+
+async def test_a_deleted_set_keeps_what_its_successor_has_sent(world: Any) -> None:
+    async with world() as w, other_fleet(w) as other, w.operator():
+        await put_set(w, "one", "other")
+        await w.until(lambda: has_reason(w, PipelineSet, "one", "Synced"))
+        await put_set(w, "two", "other")
+        await w.until(lambda: has_reason(w, PipelineSet, "two", "NameConflict"))
+        w.fleet.fail("SyncPipelines", *[answer(503, "unavailable")] * 9)
+        await move_set(w, "one", "main")
+        await w.until(lambda: has_reason(w, PipelineSet, "two", "Synced"))
+        assert await has_reason(w, PipelineSet, "one", "SyncFailed")
+        sent = other.count("SyncPipelines")
+        await delete_set(w, "one")
+        assert other.names == ["p-two"] and other.count("SyncPipelines") == sent
