@@ -27,13 +27,12 @@ from quarterdeck.operators.pipelines.ports import (
     Paused,
     RemoteCollector,
 )
-from quarterdeck.runtime import Context, RequeueAfter, Stalled, Waiting
+from quarterdeck.runtime import Context, RequeueAfter, Waiting
 from quarterdeck.telemetry.fleet.codes import Code
 
 BY_ID = "collector-id"
 """Index of Collectors by the id of their collector."""
 UNREGISTERED_RETRY_S = 30.0
-NO_CONNECTION_RETRY_S = 300.0
 _TYPES: dict[str, Literal["Alloy", "OpenTelemetryCollector"]] = {
     "COLLECTOR_TYPE_ALLOY": "Alloy",
     "COLLECTOR_TYPE_OTEL": "OpenTelemetryCollector",
@@ -116,7 +115,11 @@ class CollectorObjects:
             wanted, owners = {}, ()
         if operations:
             ctx.event(Reason.UPDATED, f"changed {format_count(len(operations), 'attribute')}")
-        ctx.status.set(effective_remote_attributes=wanted, attribute_owners=owners)
+        ctx.status.set(
+            effective_remote_attributes=wanted,
+            attribute_owners=owners,
+            connection=fleet.name,  # where a deletion removes them
+        )
 
     async def _share_fleet(self, kind: Any, fleet: Fleet, ctx: Context[Any]) -> list[Any]:
         """The objects of a kind that use the same server."""
@@ -131,7 +134,6 @@ class CollectorObjects:
             return
         fleet = await self._fleets.find_sent_to(collector, ctx)
         if fleet is None:
-            await self._wait_for_connection(collector, ctx)
             return  # the connection is gone, and with it the way to the attributes
         try:
             operations = plan_operations({}, owned, owned)
@@ -142,15 +144,6 @@ class CollectorObjects:
         except Paused as error:
             raise to_reconcile_error(error) from error
         fleet.agents.forget()
-
-    async def _wait_for_connection(self, collector: Collector, ctx: Context[Collector]) -> None:
-        """Raises `Waiting` if the connection exists and only cannot be used now."""
-        try:
-            await self._fleets.get_fleet(collector, ctx)
-        except Stalled as error:
-            if error.reason == Reason.CONNECTION_INVALID:
-                text = f"cannot remove the attributes: {error.message}"
-                raise Waiting(error.reason, text, after_s=NO_CONNECTION_RETRY_S) from error
 
 
 def _build_rank(collector: Collector) -> tuple[bool, str, str]:
@@ -197,7 +190,6 @@ def _show(
 ) -> None:
     ctx.status.set(
         registered=True,
-        connection=fleet.name,
         name=ctx.obj.spec.name or remote.name,
         enabled=remote.enabled if ctx.obj.spec.enabled is None else ctx.obj.spec.enabled,
         collector_type=_TYPES.get(remote.type, "Unspecified"),

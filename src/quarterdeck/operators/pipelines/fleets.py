@@ -28,9 +28,11 @@ from quarterdeck.operators.pipelines.fleet_server import Fleet
 from quarterdeck.operators.pipelines.metrics import FleetMetrics
 from quarterdeck.operators.pipelines.references import SecretHead, read_secret_values
 from quarterdeck.operators.pipelines.view import View
-from quarterdeck.runtime import Context, Stalled
+from quarterdeck.runtime import Context, Stalled, Waiting
 
 MakeClient = Callable[[Address], http.Client]
+UNUSABLE_RETRY_S = 300.0
+"""Retry interval of a deletion whose connection cannot be used."""
 
 
 class Fleets:
@@ -136,19 +138,37 @@ class Fleets:
 
         If that connection is gone, the object's current server may be another one, where the same
         ids and sources belong to others.
+
+        Raises:
+            Waiting: if the connection exists, and cannot be used now.
         """
-        sent_to = obj.status.connection
-        current = await self.find_last_known(obj, ctx)
-        if not sent_to or (current is not None and current.name == sent_to):
-            return current
-        namespace, _, name = sent_to.rpartition("/")
-        connection = await ctx.find(FleetConnection, name, namespace) if namespace else None
+        if not obj.status.connection:
+            return await self.find_last_known(obj, ctx)
         try:
-            if connection is not None:
-                return await self.open(connection, ctx)
+            return await self.find_named(obj.status.connection, ctx)
+        except Stalled as error:
+            text = f"cannot clean up: {error.message}"
+            raise Waiting(error.reason, text, after_s=UNUSABLE_RETRY_S) from error
+
+    async def find_named(self, name: str, ctx: Context[Any]) -> Fleet | None:
+        """The server of a connection by its name in `status.connection`; None if it is gone.
+
+        It is opened if this process has not used it yet.
+
+        Raises:
+            Stalled: if the connection exists, cannot be used, and was not used before.
+        """
+        namespace, _, short = name.rpartition("/")
+        connection = await ctx.find(FleetConnection, short, namespace) if namespace else None
+        known = self.find_by_name(name)
+        if connection is None:
+            return known
+        try:
+            return await self.open(connection, ctx)
         except Stalled:
-            pass  # the existing client may still work
-        return self.find_by_name(sent_to)
+            if known is None:
+                raise
+            return known  # the existing client may still work
 
     def find_by_name(self, name: str) -> Fleet | None:
         """The server of a connection by its name in `status.connection`."""

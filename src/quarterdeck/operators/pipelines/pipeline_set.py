@@ -220,8 +220,7 @@ class PipelineSets:
             raise Waiting(
                 Reason.NO_CONNECTION,
                 f"cannot delete the pipelines of the set: FleetConnection "
-                f"{set_.status.connection!r} does not exist; to delete without the server, "
-                f"annotate with {FORCE_DELETE}=true",
+                f"{set_.status.connection!r} does not exist",
                 after_s=300.0,
             )
         return fleet

@@ -7,6 +7,7 @@ from quarterdeck.apis.fleetmanagement.pipeline_set import MemberStatus
 from quarterdeck.apis.fleetmanagement.rollout import Delivery
 from quarterdeck.apis.fleetmanagement.v1alpha1 import (
     FORCE_DELETE,
+    Collector,
     Pipeline,
     PipelineSet,
     PipelineSource,
@@ -37,6 +38,9 @@ _SOURCES = {
     "SOURCE_TYPE_GRAFANA": "Grafana",
 }
 _MAX_MESSAGE = 4096
+_FORCE = f"to delete without the server, annotate with {FORCE_DELETE}=true"
+_CLEANED_UP = (Collector, PipelineSet)
+"""Kinds, besides Pipeline, whose deletion waits for a server."""
 
 
 def set_synced(
@@ -209,7 +213,7 @@ def report_error(ctx: Context[Pipeline], error: Exception) -> str:
     if isinstance(error, Stalled | Waiting):
         reason, message = error.reason, redact(error.message)[:_MAX_MESSAGE]
     if ctx.obj.is_deleting:
-        message = f"{message}; to delete without the server, annotate with {FORCE_DELETE}=true"
+        message = f"{message}; {_FORCE}"
         reason = reason if reason == Reason.RATE_LIMITED else Reason.DELETE_FAILED
     ctx.status.set_condition(READY, FALSE, reason, message)
     ctx.status.set_condition(SYNCED, FALSE, reason, message)
@@ -229,6 +233,8 @@ def report_failure(
     reason, message = str(Reason.SYNC_FAILED), str(error)
     if isinstance(error, Stalled | Waiting):
         reason, message = error.reason, error.message
+    if ctx.obj.is_deleting and isinstance(ctx.obj, _CLEANED_UP):
+        message = f"{message}; {_FORCE}"
     for type_ in types:
         ctx.status.set_condition(type_, FALSE, reason, message)
     _record_new(ctx, READY, reason, message)

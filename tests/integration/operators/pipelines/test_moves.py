@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
-from tests.integration.operators.pipelines.conftest import FaultyFleet, answer
+from tests.integration.operators.pipelines.conftest import TOKEN, FaultyFleet, answer
 
+from quarterdeck.apis.core.config import Secret
 from quarterdeck.apis.fleetmanagement.v1alpha1 import (
     Collector,
     FleetConnection,
@@ -15,7 +16,7 @@ from quarterdeck.apis.fleetmanagement.v1alpha1 import (
 )
 from quarterdeck.kit import http
 from quarterdeck.meta.conditions import find
-from quarterdeck.meta.objects import Object
+from quarterdeck.meta.objects import Object, ObjectMeta
 
 OTHER_HOST = "other.svc"
 CONTENTS = 'loki.write "x" {\n}\n'
@@ -305,3 +306,63 @@ async def test_a_deleted_set_keeps_what_its_successor_has_sent(world: Any) -> No
         sent = other.count("SyncPipelines")
         await delete_set(w, "one")
         assert other.names == ["p-two"] and other.count("SyncPipelines") == sent
+
+
+async def remove_credentials(world: Any) -> None:
+    await world.client.resource(Secret.KIND.gvr).delete("other-credentials", "default")
+
+
+async def restore_credentials(world: Any) -> None:
+    metadata = ObjectMeta(name="other-credentials", namespace="default")
+    values = {"username": "tenant", "password": TOKEN}
+    await world.client.create(Secret(metadata=metadata, string_data=values))
+
+
+async def get_message(world: Any, kind: Any, name: str) -> str:
+    found = find((await world.client.get(kind, name, "default")).status.conditions, "Ready")
+    return found.message if found is not None else ""
+
+
+async def test_a_deleted_collector_waits_for_a_connection_that_cannot_be_used(world: Any) -> None:
+    async with world() as w, other_fleet(w) as other:
+        await other.server.agents.register({"id": "edge-1"})
+        async with w.operator():
+            reference = {"name": "other"}
+            spec = {"id": "edge-1", "remoteAttributes": {"env": "prod"}}
+            await put(w, Collector, "edge", **spec, connectionRef=reference)
+            await w.until(lambda: has_reason(w, Collector, "edge", "Synced"))
+        gvr = Collector.KIND.gvr
+        patch = {"spec": {"connectionRef": {"name": "main"}}}
+        await w.client.resource(gvr).patch("edge", patch, namespace="default")
+        await remove_credentials(w)
+        await w.client.resource(gvr).delete("edge", "default")
+        async with w.operator():
+            await w.until(lambda: has_reason(w, Collector, "edge", "ConnectionInvalid"))
+            await restore_credentials(w)
+            await w.advance(300)
+            await w.until(lambda: is_absent(w, Collector, "edge"))
+        assert other.server.collectors.get("edge-1").remote_attributes == {}
+
+
+async def test_a_deletion_says_why_a_connection_cannot_be_used(world: Any) -> None:
+    async with world() as w, other_fleet(w) as other:
+        async with w.operator():
+            await w.create(connectionRef={"name": "other"})
+            await w.ready("Synced")
+            await put_set(w, "set", "other")
+            await w.until(lambda: has_reason(w, PipelineSet, "set", "Synced"))
+        await remove_credentials(w)
+        await w.delete()
+        await w.client.resource(PipelineSet.KIND.gvr).delete("set", "default")
+        async with w.operator():
+            await w.until(lambda: is_waiting(w))
+            await w.until(lambda: has_reason(w, PipelineSet, "set", "ConnectionInvalid"))
+            for kind, name in ((Pipeline, "web"), (PipelineSet, "set")):
+                text = await get_message(w, kind, name)
+                assert "Secret 'other-credentials' not found" in text
+                assert "force-delete=true" in text
+            await restore_credentials(w)
+            await w.advance(300)
+            await w.gone()
+            await w.until(lambda: is_absent(w, PipelineSet, "set"))
+        assert other.names == []
