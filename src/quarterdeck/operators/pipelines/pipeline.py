@@ -134,7 +134,7 @@ class Pipelines:
         return not is_read_only(other) and await self._fleets.is_tenant_of(other, fleet, ctx)
 
     async def _ensure_synced(self, target: SyncTarget, ctx: Context[Pipeline]) -> None:
-        pipeline, here = target.pipeline, self._drop_foreign_id(target)
+        pipeline, here = target.pipeline, await self._drop_foreign_id(target, ctx)
         _check_refused_name(here)
         action = plan.decide(here.pipeline, here.desired, get_known(here.pipeline, here.fleet))
         match action:
@@ -162,14 +162,14 @@ class Pipelines:
     async def _remove_from_previous(self, pipeline: Pipeline, ctx: Context[Pipeline]) -> None:
         """Remove a pipeline and its candidate from the server it was on before it moved."""
         status = pipeline.status
-        before = self._fleets.find_by_name(status.connection)
         problem = "the connection no longer exists"
         try:
+            before = await self._fleets.find_named(status.connection, ctx)
             if before is not None:
                 await remove_all_canaries(pipeline, before)
                 await remove(status.id, before)
                 return
-        except (CallFailed, Paused) as error:
+        except (CallFailed, Paused, Stalled) as error:
             problem = str(error)
         text = f"pipeline {status.id} remains on the server of {status.connection}: {problem}"
         ctx.event(Reason.ORPHANED, text, warning=True)
@@ -179,7 +179,7 @@ class Pipelines:
     ) -> None:
         """Report what the set has sent; once it has, a rollout of the Pipeline itself is over."""
         if report.is_sent_by(set_, pipeline):
-            fleet = self._fleets.find_by_name(pipeline.status.connection)
+            fleet = await self._find_previous(pipeline, ctx)
             try:
                 if fleet is not None:
                     await remove_all_canaries(pipeline, fleet)
@@ -188,12 +188,19 @@ class Pipelines:
             report.set_rollout(Decision(Send.ALL, None), ctx)
         report.set_in_set(set_, pipeline, ctx)
 
-    def _drop_foreign_id(self, target: SyncTarget) -> SyncTarget:
+    async def _find_previous(self, pipeline: Pipeline, ctx: Context[Pipeline]) -> Fleet | None:
+        """The server that the object was last synced to; None if it cannot be used."""
+        try:
+            return await self._fleets.find_named(pipeline.status.connection, ctx)
+        except Stalled:
+            return None
+
+    async def _drop_foreign_id(self, target: SyncTarget, ctx: Context[Pipeline]) -> SyncTarget:
         """The target without the id of another server, if the object was synced there before."""
         status = target.pipeline.status
         if not status.id or status.connection in ("", target.fleet.name):
             return target
-        before = self._fleets.find_by_name(status.connection)
+        before = await self._find_previous(target.pipeline, ctx)
         if before is not None and before.address.tenant == target.fleet.address.tenant:
             return target
         blank = msgspec.structs.replace(status, id="", name="", applied_hash="")

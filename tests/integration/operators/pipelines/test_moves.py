@@ -308,6 +308,25 @@ async def test_a_deleted_set_keeps_what_its_successor_has_sent(world: Any) -> No
         assert other.names == ["p-two"] and other.count("SyncPipelines") == sent
 
 
+async def test_a_pipeline_that_moves_while_the_operator_is_down_is_removed(world: Any) -> None:
+    async with world() as w, other_fleet(w) as other:
+        for name in ("a", "b"):  # opened before `main`, by all workers for connections
+            await w.connect(name, default=False)
+        async with w.operator():
+            await w.create(connectionRef={"name": "main"})
+            await w.ready("Synced")
+        await move(w)
+
+        async def wait(request: Any, proceed: Any) -> Any:
+            await w.clock.sleep(20.0)
+            return await proceed()
+
+        w.fleet.fail("ListPipelines", wait, wait)
+        async with w.operator():
+            await w.until(lambda: other.names == ["web"] and w.fleet.names == [])
+            assert "Orphaned" not in await w.events()
+
+
 async def remove_credentials(world: Any) -> None:
     await world.client.resource(Secret.KIND.gvr).delete("other-credentials", "default")
 
