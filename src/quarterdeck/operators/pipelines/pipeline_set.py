@@ -41,6 +41,7 @@ from quarterdeck.operators.pipelines.set_members import (
     names_source,
 )
 from quarterdeck.operators.pipelines.set_plan import (
+    KnownConnections,
     SyncPlan,
     choose_owner,
     describe_source,
@@ -82,11 +83,11 @@ class PipelineSets:
         nothing of the owner's. One that comes from another server has still to clean up there.
         """
         rivals = await self._list_rivals(set_, fleet, ctx)
-        connections = self._list_connections(fleet)
+        connections = await self._find_connections([set_, *rivals], fleet, ctx)
         owner = choose_owner([set_, *rivals], connections)
         if owner.key == set_.key:
             return
-        if set_.status.connection in connections:
+        if set_.status.connection in connections.here:
             ctx.status.set(applied_hash="", applied_source="")
         raise Stalled(
             Reason.NAME_CONFLICT,
@@ -103,9 +104,20 @@ class PipelineSets:
         alike = [each for each in others if get_source(each) == get_source(set_)]
         return [each for each in alike if await self._fleets.is_tenant_of(each, fleet, ctx)]
 
-    def _list_connections(self, fleet: Fleet) -> frozenset[str]:
-        """The values of `status.connection` that mean a server."""
-        return self._fleets.list_names(fleet.address.tenant) | {""}
+    async def _find_connections(
+        self, sets: Sequence[PipelineSet], fleet: Fleet, ctx: Context[PipelineSet]
+    ) -> KnownConnections:
+        """Which connections that sets were sent through are those to a server."""
+        unknown = set()
+        for name in {each.status.connection for each in sets} - {""}:
+            try:
+                is_known = await self._fleets.find_named(name, ctx) is not None
+            except Stalled:
+                is_known = False
+            if not is_known:
+                unknown.add(name)
+        here = self._fleets.list_names(fleet.address.tenant) | {""}
+        return KnownConnections(here, frozenset(unknown))
 
     async def _sync(
         self,
@@ -137,7 +149,7 @@ class PipelineSets:
                 deletions=tuple(each.name for each in planned.deletions),
             )
             ctx.event(Reason.SYNCED, _describe(planned))
-        self._report_move(set_, fleet, ctx)
+        await self._report_move(set_, fleet, ctx)
         ctx.status.set(
             applied_hash=hash_members(members),
             applied_source=describe_source(set_),
@@ -152,15 +164,24 @@ class PipelineSets:
         ctx.status.set_condition(READY, TRUE, Reason.SYNCED, text)
         ctx.status.set_condition(SYNCED, TRUE, Reason.SYNCED, text)
 
-    def _report_move(self, set_: PipelineSet, fleet: Fleet, ctx: Context[PipelineSet]) -> None:
+    async def _report_move(
+        self, set_: PipelineSet, fleet: Fleet, ctx: Context[PipelineSet]
+    ) -> None:
         """Record an event if the set was on another server before: its pipelines remain there.
 
         Another set may have the source there by now, so nothing is deleted.
         """
         before = set_.status.connection
-        if set_.status.applied_hash and before not in self._list_connections(fleet):
-            text = f"the pipelines of the set remain on the server of {before}: delete them there"
-            ctx.event(Reason.ORPHANED, text, warning=True)
+        connections = await self._find_connections([set_], fleet, ctx)
+        if not set_.status.applied_hash or before in connections.here:
+            return
+        text = f"the pipelines of the set remain on the server of {before}: delete them there"
+        if before in connections.unknown:
+            text = (
+                f"the set was sent through FleetConnection {before} before, which is gone or "
+                "cannot be used: if that was another server, delete the pipelines there"
+            )
+        ctx.event(Reason.ORPHANED, text, warning=True)
 
     async def _list_claimed(
         self, set_: PipelineSet, fleet: Fleet, ctx: Context[PipelineSet]
@@ -193,8 +214,8 @@ class PipelineSets:
             return
         fleet = await self._find_fleet(set_, ctx)
         rivals = await self._list_rivals(set_, fleet, ctx)
-        connections = self._list_connections(fleet)
-        if any(holds_source(each, connections) for each in rivals):
+        connections = await self._find_connections(rivals, fleet, ctx)
+        if any(holds_source(each, connections.here) for each in rivals):
             return
         try:
             claimed = await self._list_claimed(set_, fleet, ctx)

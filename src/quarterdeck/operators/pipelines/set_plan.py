@@ -28,16 +28,26 @@ class SyncPlan(NamedTuple):
         return bool(self.differing or self.deletions)
 
 
-def choose_owner(rivals: Sequence[PipelineSet], connections: Collection[str]) -> PipelineSet:
+class KnownConnections(NamedTuple):
+    """Values of `status.connection`, by whether they mean a certain server."""
+
+    here: frozenset[str]
+    unknown: frozenset[str] = frozenset()
+    """Those that are gone or cannot be used: they may have been connections to the server."""
+
+
+def choose_owner(rivals: Sequence[PipelineSet], connections: KnownConnections) -> PipelineSet:
     """Choose the owner of a common source: the set that was synced to it, else the oldest.
 
-    A paused set that was never synced comes last, because it sends nothing. `connections` are
-    those to the server.
+    A set that may have been synced to it comes before the oldest. A paused set that was never
+    synced comes last, because it sends nothing.
     """
+    here, maybe_here = connections.here, connections.here | connections.unknown
 
-    def rank(each: PipelineSet) -> tuple[bool, bool, str, str]:
+    def rank(each: PipelineSet) -> tuple[bool, bool, bool, str, str]:
         age = str(each.metadata.creation_timestamp or "")
-        return (not holds_source(each, connections), each.spec.paused, age, str(each.key))
+        is_holder, may_hold = holds_source(each, here), holds_source(each, maybe_here)
+        return (not is_holder, not may_hold, each.spec.paused, age, str(each.key))
 
     return min(rivals, key=rank)
 

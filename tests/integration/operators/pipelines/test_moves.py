@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
-from tests.integration.operators.pipelines.conftest import TOKEN, FaultyFleet, answer
+from tests.integration.operators.pipelines.conftest import EVENTS, TOKEN, FaultyFleet, answer
 
 from quarterdeck.apis.core.config import Secret
 from quarterdeck.apis.fleetmanagement.v1alpha1 import (
@@ -248,7 +248,7 @@ async def is_told_orphaned(world: Any) -> bool:
     return "Orphaned" in await world.events()
 
 
-async def put_set(world: Any, name: str, connection: str) -> None:
+async def put_set(world: Any, name: str, connection: str, **spec: Any) -> None:
     """A set of one pipeline; all sets have the same source."""
     await put(
         world,
@@ -257,6 +257,7 @@ async def put_set(world: Any, name: str, connection: str) -> None:
         source={"type": "Git", "namespace": "repo"},
         pipelines=[{"name": f"p-{name}", "contents": CONTENTS, "matchers": ["a=b"]}],
         connectionRef={"name": connection},
+        **spec,
     )
 
 
@@ -385,3 +386,42 @@ async def test_a_deletion_says_why_a_connection_cannot_be_used(world: Any) -> No
             await w.gone()
             await w.until(lambda: is_absent(w, PipelineSet, "set"))
         assert other.names == []
+
+
+async def test_a_set_whose_connection_was_renamed_is_not_said_to_have_left(world: Any) -> None:
+    async with world() as w, other_fleet(w) as other:
+        async with w.operator():
+            await put_set(w, "one", "other")
+            await w.until(lambda: has_reason(w, PipelineSet, "one", "Synced"))
+        await remove_connection(w)
+        spec = {"url": f"http://{OTHER_HOST}", "secretRef": {"name": "other-credentials"}}
+        await put(w, FleetConnection, "renamed", **spec)
+        await move_set(w, "one", "renamed")
+        async with w.operator():
+            await w.until(lambda: is_told_orphaned(w))
+        listed = await w.client.resource(EVENTS).list("default")
+        texts = [each["message"] for each in listed if each["reason"] == "Orphaned"]
+        assert all("if that was another server" in text for text in texts)
+        assert other.names == ["p-one"]
+
+
+async def test_a_set_keeps_its_source_when_its_connection_is_renamed(world: Any) -> None:
+    async with world() as w, other_fleet(w) as other:
+        async with w.operator():
+            await put_set(w, "a", "other", paused=True)
+            await w.advance(5)
+            await put_set(w, "b", "other")
+            await w.until(lambda: has_reason(w, PipelineSet, "b", "Synced"))
+            patch = {"spec": {"paused": False}}
+            gvr = PipelineSet.KIND.gvr
+            await w.client.resource(gvr).patch("a", patch, namespace="default")
+            await w.until(lambda: has_reason(w, PipelineSet, "a", "NameConflict"))
+        await remove_connection(w)
+        spec = {"url": f"http://{OTHER_HOST}", "secretRef": {"name": "other-credentials"}}
+        await put(w, FleetConnection, "renamed", **spec)
+        for name in "ab":
+            await move_set(w, name, "renamed")
+        async with w.operator():
+            await w.until(lambda: is_told_orphaned(w))
+            assert await has_reason(w, PipelineSet, "a", "NameConflict")
+        assert other.names == ["p-b"]
