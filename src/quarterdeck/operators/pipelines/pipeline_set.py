@@ -16,6 +16,7 @@ from quarterdeck.meta.conditions import FALSE, TRUE
 from quarterdeck.operators.pipelines import drift
 from quarterdeck.operators.pipelines.conditions import READY, SYNCED, Reason
 from quarterdeck.operators.pipelines.desired import (
+    CANDIDATE_SECRET,
     OWNER,
     ROLLOUT,
     SECRET,
@@ -274,9 +275,14 @@ async def _sync(
     try:
         await fleet.api.sync(get_source(set_), messages, allow_empty=allow_empty)
     except CallFailed as error:
-        if not (any(each.is_secret for each in members) or any(each.is_secret for each in kept)):
+        if not (any(each.is_secret for each in members) or any(map(_has_secret, kept))):
             raise
         raise hide_message(error, "a Secret") from None
+
+
+def _has_secret(remote: Remote) -> bool:
+    """Whether a pipeline that is kept has text of a Secret, in its contents or its candidate."""
+    return remote.is_secret or (remote.rollout or {}).get(CANDIDATE_SECRET) is True
 
 
 def _keep(remote: Remote) -> dict[str, Any]:

@@ -336,12 +336,21 @@ async def test_messages_of_the_server_about_a_set_with_secret_contents_are_hidde
         assert HIDDEN not in await shown(at) + caplog.text
 
 
+@pytest.mark.parametrize("is_candidate", [False, True], ids=["contents", "candidate"])
 async def test_messages_about_secret_contents_that_a_deleted_set_keeps_are_hidden(
-    world: Any, caplog: pytest.LogCaptureFixture
+    world: Any, caplog: pytest.LogCaptureFixture, *, is_candidate: bool
 ) -> None:
     caplog.set_level("DEBUG")
     async with world() as at, at.operator():
         await begin(at, source={"type": "Git", "namespace": "repo"})
+        if is_candidate:  # and the stable text is public
+            await at.patch({"spec": {"contents": PUBLIC, "contentsFrom": None}})
+            await at.until(lambda: _is_public(at))
+            rollout = {"steps": [{"weight": 99}]}
+            await at.patch(
+                {"spec": {"contents": None, "contentsFrom": REFERENCE, "rollout": rollout}}
+            )
+            await at.until(lambda: _has_candidate(at))
         await at.create("other", contents=PUBLIC)
         await at.patch({"metadata": {"labels": {"in": "set"}}}, "other")
         await select(at)
