@@ -15,7 +15,7 @@ from quarterdeck.operators.pipelines.desired import Desired, may_be_secret, with
 from quarterdeck.operators.pipelines.labels import cut_to_label
 from quarterdeck.operators.pipelines.ports import CallFailed, RemoteRevision
 from quarterdeck.operators.pipelines.sync_target import SyncTarget
-from quarterdeck.runtime import Context, Stalled
+from quarterdeck.runtime import Context, Stalled, Waiting
 from quarterdeck.telemetry import contents as checks
 from quarterdeck.telemetry.candidates import digest_contents
 from quarterdeck.telemetry.contents import ConfigType
@@ -93,7 +93,8 @@ async def roll_back(target: SyncTarget, ctx: Context[Pipeline]) -> SyncTarget:
     """The target with the configuration of `spec.rollbackTo` instead of the contents.
 
     Raises:
-        Stalled: if there is no such revision, or a TenantPolicy does not allow its matchers.
+        Stalled: if there is no such revision.
+        Waiting: if a TenantPolicy does not allow its matchers.
         CallFailed, Paused: if the server cannot be read.
     """
     wanted = target.pipeline.spec.rollback_to
@@ -106,17 +107,21 @@ async def roll_back(target: SyncTarget, ctx: Context[Pipeline]) -> SyncTarget:
             Reason.REVISION_NOT_FOUND,
             f"spec.rollbackTo: revision {wanted!r} is not among the revisions of this pipeline",
         )
-    await _check_tenant(target.pipeline, desired, ctx)
+    await _check_tenant(target, desired, ctx)
     ctx.status.set(rolled_back_to=wanted)
     return target._replace(desired=with_hash(desired, target.fleet.address.url))
 
 
-async def _check_tenant(pipeline: Pipeline, desired: Desired, ctx: Context[Pipeline]) -> None:
-    """Stall if the revision would reach collectors that a TenantPolicy keeps the spec from.
+async def _check_tenant(target: SyncTarget, desired: Desired, ctx: Context[Pipeline]) -> None:
+    """Refuse a revision that would reach collectors that a TenantPolicy keeps the spec from.
 
     Admission sees only the spec's own matchers, and a revision is older than the policy, or
     written by anybody who may create PipelineRevisions.
+
+    Raises:
+        Waiting: until the policies or the labels of the namespace allow it.
     """
+    pipeline = target.pipeline
     policies = await ctx.list(TenantPolicy)
     if not policies:
         return
@@ -126,11 +131,12 @@ async def _check_tenant(pipeline: Pipeline, desired: Desired, ctx: Context[Pipel
         policies, labels, before=pipeline.spec.matchers, after=desired.matchers
     )
     if widened:
-        raise Stalled(
+        raise Waiting(
             Reason.VALIDATION_ERROR,
             f"spec.rollbackTo: the matchers of revision {pipeline.spec.rollback_to!r} have none of "
             f"those that TenantPolicy {', '.join(widened)} requires: set contents and matchers in "
             "the spec instead",
+            after_s=target.fleet.address.interval_s,
         )
 
 

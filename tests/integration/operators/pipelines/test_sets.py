@@ -275,6 +275,11 @@ async def test_a_rollback_does_not_leave_the_collectors_of_a_tenant(
         assert stored.matchers == ("env=prod", "team=a")
         await at.patch({"spec": {"rollbackTo": pipeline.status.revision_id}})
         await at.ready("Synced")
+        await at.patch({"spec": {"rollbackTo": first}})
+        await at.ready("ValidationError")
+        await at.client.resource(TenantPolicy.KIND.gvr).delete("a")
+        await at.ready("Synced")
+        assert at.fleet.server.pipelines.find_by_name("web").matchers == ("env=prod",)
 
 
 async def _make_up(at: Any, pipeline: Pipeline, revision: str) -> None:
