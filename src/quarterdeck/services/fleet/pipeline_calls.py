@@ -6,7 +6,11 @@ import msgspec
 
 from quarterdeck.services.fleet.errors import invalid, not_found
 from quarterdeck.services.fleet.persistence import Persistence, settle
-from quarterdeck.services.fleet.pipelines import Pipelines, check_contents_in_thread
+from quarterdeck.services.fleet.pipelines import (
+    Pipelines,
+    check_contents_in_thread,
+    check_upsert_in_thread,
+)
 from quarterdeck.services.fleet.records import Pipeline, Revision
 from quarterdeck.services.fleet.requests import Call, Message, get_text, list_identities
 from quarterdeck.storage import StorageError, Ticket
@@ -111,13 +115,12 @@ class PipelineCalls:
         source = dict(request.get("source") or {})
         if not source.get("type") or not source.get("namespace"):
             raise invalid("source.type and source.namespace must be set")
-        for each in request.get("pipelines") or ():
-            await check_contents_in_thread(each)
-        now = self._now()
-        planned = [
-            self._pipelines.plan_upsert({**each, "source": source}, now)
+        wanted = [
+            await check_upsert_in_thread({**each, "source": source})
             for each in request.get("pipelines") or ()
         ]
+        now = self._now()
+        planned = [self._pipelines.plan_checked(each, now) for each in wanted]
         names = [each.name for each in planned]
         if len(set(names)) != len(names):
             raise invalid("pipelines: duplicate name")

@@ -97,6 +97,9 @@ class Pipelines:
         wanted = _validate(message)
         if self.find_by_name(wanted.name) is not None:
             raise FleetError(Code.ALREADY_EXISTS, f"pipeline {wanted.name!r} already exists")
+        return self._build_new(wanted, now)
+
+    def _build_new(self, wanted: Pipeline, now: str) -> Pipeline:
         return msgspec.structs.replace(
             wanted, id=str(self._next_id), created_at=now, updated_at=now
         )
@@ -112,12 +115,14 @@ class Pipelines:
 
     def plan_upsert(self, message: Mapping[str, Any], now: str) -> Pipeline:
         """The pipeline an upsert would store: keyed by name."""
-        if message.get("id"):
-            raise invalid("an upsert is keyed by name; leave out id")
-        current = self.find_by_name(str(message.get("name") or ""))
+        return self.plan_checked(_validate_upsert(message), now)
+
+    def plan_checked(self, wanted: Pipeline, now: str) -> Pipeline:
+        """The pipeline an upsert of one from `check_upsert_in_thread` would store."""
+        current = self.find_by_name(wanted.name)
         if current is None:
-            return self.plan_create(message, now)
-        return _build_update(current, _validate(message), now)
+            return self._build_new(wanted, now)
+        return _build_update(current, wanted, now)
 
     def store(self, pipeline: Pipeline, now: str) -> Revision | None:
         """Make a planned pipeline the current one; None if nothing changes."""
@@ -213,6 +218,22 @@ async def check_contents_in_thread(message: Mapping[str, Any]) -> None:
     for text in (str(message.get("contents") or ""), candidates.get_text(message)):
         if len(text) <= MAX_CONTENTS:
             await contents.check_in_thread(text, language)
+
+
+async def check_upsert_in_thread(message: Mapping[str, Any]) -> Pipeline:
+    """The pipeline that an upsert wants, for a plan of many: the cache does not hold all of them.
+
+    Raises:
+        FleetError: `invalid_argument` naming the field.
+    """
+    await check_contents_in_thread(message)
+    return _validate_upsert(message)
+
+
+def _validate_upsert(message: Mapping[str, Any]) -> Pipeline:
+    if message.get("id"):
+        raise invalid("an upsert is keyed by name; leave out id")
+    return _validate(message)
 
 
 def _read_config_type(message: Mapping[str, Any]) -> str:

@@ -224,6 +224,28 @@ async def test_large_contents_and_candidates_are_checked_in_threads(
     assert len(threads) == 2 and threading.get_ident() not in threads
 
 
+async def test_large_contents_of_a_sync_are_checked_once_and_in_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads = []
+    check = contents._check
+
+    def note(text: str, config_type: contents.ConfigType) -> Any:
+        threads.append(threading.get_ident())
+        return check(text, config_type)
+
+    monkeypatch.setattr(contents, "_check", note)
+    count = contents._LARGE_KEPT + 4
+    pipelines = [
+        {"name": f"p-{number}", "contents": f"{SCRAPE}// {number} {'x' * 40_000}\n"}
+        for number in range(count)
+    ]
+    async with fleet() as it:
+        source = {"type": "SOURCE_TYPE_GIT", "namespace": "repo"}
+        assert await it.call("SyncPipelines", source=source, pipelines=pipelines) == {}
+    assert len(threads) == count and threading.get_ident() not in threads
+
+
 async def test_a_sync_names_each_pipeline_once() -> None:
     async with fleet() as it:
         twice = [{"name": "a", "contents": SCRAPE}, {"name": "a", "contents": SCRAPE}]
