@@ -78,10 +78,13 @@ class PipelineSets:
     async def _ensure_source(
         self, set_: PipelineSet, fleet: Fleet, ctx: Context[PipelineSet]
     ) -> None:
-        """Stall if another set has the source: each would delete the pipelines of the other.
+        """Refuse if another set has the source: each would delete the pipelines of the other.
 
         A set that lost its source forgets that it was synced, so that its own deletion deletes
         nothing of the owner's. One that comes from another server has still to clean up there.
+
+        Raises:
+            Waiting: until the other set is gone, or its connection is one to another server.
         """
         rivals = await self._list_rivals(set_, fleet, ctx)
         connections = await self._find_connections([set_, *rivals], fleet, ctx)
@@ -90,11 +93,12 @@ class PipelineSets:
             return
         if set_.status.connection in connections.here:
             ctx.status.set(applied_hash="", applied_source="")
-        raise Stalled(
+        raise Waiting(
             Reason.NAME_CONFLICT,
             f"spec.source: {set_.spec.source.type} source {set_.spec.source.namespace!r} is "
             f"already used by PipelineSet {owner.key}, and a source has one set: choose another "
             "spec.source.namespace, or delete one of the two",
+            after_s=fleet.address.interval_s,
         )
 
     async def _list_rivals(

@@ -425,3 +425,18 @@ async def test_a_set_keeps_its_source_when_its_connection_is_renamed(world: Any)
             await w.until(lambda: is_told_orphaned(w))
             assert await has_reason(w, PipelineSet, "a", "NameConflict")
         assert other.names == ["p-b"]
+
+
+async def test_a_set_gets_the_source_that_the_connection_of_another_leaves(world: Any) -> None:
+    async with world() as w, other_fleet(w) as other, w.operator():
+        await w.connect("alias", default=False)
+        await put_set(w, "one", "alias")
+        await w.until(lambda: has_reason(w, PipelineSet, "one", "Synced"))
+        await put_set(w, "two", "main")
+        await w.until(lambda: has_reason(w, PipelineSet, "two", "NameConflict"))
+        patch = {"spec": {"url": f"http://{OTHER_HOST}"}}
+        await w.client.resource(FleetConnection.KIND.gvr).patch("alias", patch, namespace="default")
+        await w.until(lambda: other.names == ["p-one"])
+        await w.advance(600)
+        await w.until(lambda: has_reason(w, PipelineSet, "two", "Synced"))
+        assert w.fleet.names == ["p-two"]
