@@ -4,6 +4,7 @@ It creates no collectors: agents register themselves. The status shows the state
 the server, also if the spec sets nothing.
 """
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from quarterdeck.apis.fleetmanagement.v1alpha1 import (
@@ -27,7 +28,7 @@ from quarterdeck.operators.pipelines.ports import (
     Paused,
     RemoteCollector,
 )
-from quarterdeck.runtime import Context, RequeueAfter, Waiting
+from quarterdeck.runtime import Context, RequeueAfter, Stalled, Waiting
 from quarterdeck.telemetry.fleet.codes import Code
 
 BY_ID = "collector-id"
@@ -102,7 +103,7 @@ class CollectorObjects:
         )
         owners = resolve_owners(layers)
         wanted = {each.key: each.value for each in owners}
-        owned = collector.status.effective_remote_attributes
+        owned = await self._list_owned(collector, fleet, ctx)
         operations = plan_operations(wanted, remote.remote, owned)
         if owner.key != collector.key:
             operations = [each for each in operations if each["op"] == "REMOVE"]
@@ -121,6 +122,30 @@ class CollectorObjects:
             connection=fleet.name,  # where a deletion removes them
         )
 
+    async def _list_owned(
+        self, collector: Collector, fleet: Fleet, ctx: Context[Collector]
+    ) -> Mapping[str, str]:
+        """The attributes that the object set on a server.
+
+        If it was on another server before, those are removed there, or an event names them.
+        """
+        owned, name = collector.status.effective_remote_attributes, collector.status.connection
+        if not owned or not name or name == fleet.name:
+            return owned
+        problem = "the connection no longer exists"
+        try:
+            before = await self._fleets.find_named(name, ctx)
+            if before is not None and before.address.tenant == fleet.address.tenant:
+                return owned
+            if before is not None:
+                await _remove_attributes(collector, before)
+                return {}
+        except (CallFailed, Paused, Stalled) as error:
+            problem = str(error)
+        text = f"attributes {', '.join(sorted(owned))} remain on the server of {name}: {problem}"
+        ctx.event(Reason.ORPHANED, text, warning=True)
+        return {}
+
     async def _share_fleet(self, kind: Any, fleet: Fleet, ctx: Context[Any]) -> list[Any]:
         """The objects of a kind that use the same server."""
         present = [each for each in await ctx.list(kind) if not each.is_deleting]
@@ -136,14 +161,27 @@ class CollectorObjects:
         if fleet is None:
             return  # the connection is gone, and with it the way to the attributes
         try:
-            operations = plan_operations({}, owned, owned)
-            await fleet.api.update_attributes([collector.spec.id], operations)
+            await _remove_attributes(collector, fleet)
         except CallFailed as error:
-            if error.code is not Code.NOT_FOUND:
-                raise to_unavailable(error) from error
+            raise to_unavailable(error) from error
         except Paused as error:
             raise to_reconcile_error(error) from error
-        fleet.agents.forget()
+
+
+async def _remove_attributes(collector: Collector, fleet: Fleet) -> None:
+    """Remove the attributes that the object set on a server; a collector may be gone there.
+
+    Raises:
+        CallFailed, Paused: if the server cannot be written.
+    """
+    owned = collector.status.effective_remote_attributes
+    try:
+        operations = plan_operations({}, owned, owned)
+        await fleet.api.update_attributes([collector.spec.id], operations)
+    except CallFailed as error:
+        if error.code is not Code.NOT_FOUND:
+            raise
+    fleet.agents.forget()
 
 
 def _build_rank(collector: Collector) -> tuple[bool, str, str]:

@@ -440,3 +440,39 @@ async def test_a_set_gets_the_source_that_the_connection_of_another_leaves(world
         await w.advance(600)
         await w.until(lambda: has_reason(w, PipelineSet, "two", "Synced"))
         assert w.fleet.names == ["p-two"]
+
+
+async def test_a_collector_that_moves_takes_its_attributes_along(world: Any) -> None:
+    async with world() as w, other_fleet(w) as other, w.operator():
+        for each in (w.fleet, other):
+            await each.server.agents.register({"id": "edge-1"})
+        spec = {"id": "edge-1", "remoteAttributes": {"env": "prod", "team": "a"}}
+        await put(w, Collector, "edge", **spec, connectionRef={"name": "main"})
+        await w.until(lambda: has_reason(w, Collector, "edge", "Synced"))
+        rules = other.server.collectors
+        foreign = msgspec.structs.replace(rules.get("edge-1"), remote_attributes={"env": "prod"})
+        rules.put(foreign)
+        patch = {
+            "spec": {
+                "connectionRef": {"name": "other"},
+                "remoteAttributes": {"env": None, "x": "y"},
+            }
+        }
+        await w.client.resource(Collector.KIND.gvr).patch("edge", patch, namespace="default")
+        expected = {"env": "prod", "team": "a", "x": "y"}
+        await w.until(lambda: rules.get("edge-1").remote_attributes == expected)
+        assert w.fleet.server.collectors.get("edge-1").remote_attributes == {}
+
+
+async def test_attributes_that_a_collector_leaves_behind_are_told(world: Any) -> None:
+    async with world() as w, other_fleet(w) as other, w.operator():
+        for each in (w.fleet, other):
+            await each.server.agents.register({"id": "edge-1"})
+        spec = {"id": "edge-1", "remoteAttributes": {"env": "prod"}}
+        await put(w, Collector, "edge", **spec, connectionRef={"name": "main"})
+        await w.until(lambda: has_reason(w, Collector, "edge", "Synced"))
+        w.fleet.fail("BulkUpdateCollectors", answer(403, "permission_denied"))
+        patch = {"spec": {"connectionRef": {"name": "other"}}}
+        await w.client.resource(Collector.KIND.gvr).patch("edge", patch, namespace="default")
+        await w.until(lambda: is_told_orphaned(w))
+        assert other.server.collectors.get("edge-1").remote_attributes == {"env": "prod"}
