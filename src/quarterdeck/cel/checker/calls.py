@@ -55,7 +55,7 @@ def _check_logical(checker: Checker, node: Call) -> Type:
     node.overloads = _LOGICAL[node.function]
     result = BOOL
     for argument in node.args:
-        if not checker.inference.unify((argument.type,), (BOOL,)):
+        if argument.type is not BOOL and not checker.inference.unify((argument.type,), (BOOL,)):
             shown = checker.inference.resolve_fully(argument.type)
             result = checker.report(argument.pos, f"expected type 'bool' but found '{shown}'")
     return result

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from quarterdeck.cel import types
 from quarterdeck.cel.introduction import EVERYTHING
-from quarterdeck.cel.types import Type
+from quarterdeck.cel.types import Kind, Type
 
 _STANDARD = """
 _?_:_ conditional (bool, A, A) A
@@ -148,6 +148,8 @@ class Overload(NamedTuple):
     result: Type
     generic: bool
     """Whether the signature has type parameters."""
+    is_comparison: bool
+    """Whether it takes two values of any type, the same for both: `==` and `!=`."""
 
 
 def _declare_comparisons() -> str:
@@ -219,7 +221,15 @@ def _parse_overload(line: str) -> Overload:
         args.insert(0, _parse_type(target))
     returned = _parse_type(result)
     generic = any(type_.generic for type_ in [*args, returned])
-    return Overload(overload, target is not None, tuple(args), returned, generic)
+    is_comparison = [type_.kind for type_ in args] == [Kind.PARAM] * 2 and args[0] == args[1]
+    return Overload(
+        overload,
+        target is not None,
+        tuple(args),
+        returned,
+        generic,
+        is_comparison and not returned.generic,
+    )
 
 
 def _split(text: str) -> list[str]:

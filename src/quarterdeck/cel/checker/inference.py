@@ -44,6 +44,10 @@ class Inference:
         self._fresh += 1
         return param(f"_var{self._fresh - 1}")
 
+    def skip_variable(self) -> None:
+        """Count a type parameter that nothing refers to: messages show the numbers of others."""
+        self._fresh += 1
+
     def instantiate(self, overload: Overload) -> tuple[Sequence[Type], Type]:
         """Parameters and result of a signature, with new type parameters in place of its own."""
         if not overload.generic:

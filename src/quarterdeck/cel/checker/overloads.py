@@ -36,6 +36,9 @@ def resolve(
     for overload in _find_candidates(function, kind, kinds, newest=newest):
         if not overload.generic and all(map(is_, given, overload.params)):
             returned = overload.result  # the very types, so there is nothing to learn
+        elif overload.is_comparison and _is_same(*given):
+            inference.skip_variable()
+            returned = overload.result
         else:
             params, returns = inference.instantiate(overload)
             if not inference.unify(given, params):
@@ -47,6 +50,13 @@ def resolve(
         elif not is_dyn(result) and result != returned:
             result = DYN
     return Resolution(tuple(matching), result) if result is not None else None
+
+
+def _is_same(left: Type, right: Type) -> bool:
+    """Whether two types without parameters are assignable to each other, by kind and name."""
+    if left.generic or left.params or right.params:
+        return False
+    return left.kind is right.kind and left.name == right.name
 
 
 @functools.lru_cache(maxsize=4096)

@@ -37,19 +37,24 @@ _STRING = (
     rf"|\"\"\"(?:{_ESCAPE}|[^\\])*?\"\"\"|'''(?:{_ESCAPE}|[^\\])*?'''"
     rf"|\"(?:{_ESCAPE}|[^\\\"\n\r])*\"|'(?:{_ESCAPE}|[^\\'\n\r])*')"
 )
+_UNQUOTED = "UNQUOTED"
+"""A name that is written like the prefix of a string, before a quote that begins none."""
 _ESCAPED_NAME = r"|(?P<ESC_IDENTIFIER>`[A-Za-z0-9_.\-/\ ]+`)"
 _ESCAPED_START = re.compile(r"`[A-Za-z0-9_.\-/ ]*")
+_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _TOKENS = rf"""
 (?P<SKIP>[\t\ \r\n\f]+|//[^\n]*)
+|(?P<IDENTIFIER>(?![bBrR]{{1,2}}[\"']){_NAME})
+|(?P<OP>==|!=|<=|>=|&&|\|\||\.(?![0-9])|[<>\[\]{{}}(),\-!?:+*/%])
 |(?P<NUM_FLOAT>[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+|\.[0-9]+(?:[eE][+-]?[0-9]+)?)
 |(?P<NUM_UINT>(?:0x[0-9a-fA-F]+|[0-9]+)[uU])
 |(?P<NUM_INT>0x[0-9a-fA-F]+|[0-9]+)
 |(?P<BYTES>[bB]{_STRING})
 |(?P<STRING>{_STRING})
-|(?P<IDENTIFIER>[A-Za-z_][A-Za-z0-9_]*)
+|(?P<{_UNQUOTED}>{_NAME})
 {_ESCAPED_NAME}
-|(?P<OP>==|!=|<=|>=|&&|\|\||[<>\[\]{{}}().,\-!?:+*/%])
 """
+"""The tokens, the most frequent ones first, as the alternatives are tried in turn."""
 
 
 @functools.cache
@@ -84,6 +89,8 @@ def _read(pattern: re.Pattern[str], source: str, pos: int, *, tokens: list[Token
         text = found[0]
         if kind == "OP" or text in _KEYWORDS:
             kind = text
+        elif kind == _UNQUOTED:
+            kind = "IDENTIFIER"
         tokens.append(Token(kind, text, start))
     return pos
 
