@@ -2,11 +2,11 @@
 
 from quarterdeck.cel.checker import paths
 from quarterdeck.cel.checker.checker import Checker
-from quarterdeck.cel.checker.declarations import is_declared
+from quarterdeck.cel.checker.declarations import is_declared, may_be_qualified
 from quarterdeck.cel.checker.names import build_qualified_name
 from quarterdeck.cel.checker.overloads import resolve
 from quarterdeck.cel.library import constants
-from quarterdeck.cel.syntax.ast import Call, Literal_, Select
+from quarterdeck.cel.syntax.ast import Call, Expr, Literal_, Select
 from quarterdeck.cel.types import BOOL, ERROR, Type, is_optional, optional_of
 
 _CONSTANTS_CHECKED = frozenset({"duration", "timestamp", "matches"})
@@ -22,8 +22,8 @@ def check_call(checker: Checker, node: Call) -> Type:
     if node.function == "_?._":
         return _check_optional_select(checker, node)
     if node.target is not None:
-        name = f"{build_qualified_name(node.target)}.{node.function}"
-        if _is_available(checker, name):
+        name = _find_qualified_name(checker, node.function, node.target)
+        if name:
             node.function, node.target = name, None
         else:
             checker.visit(node.target)
@@ -61,11 +61,19 @@ def _check_logical(checker: Checker, node: Call) -> Type:
     return result
 
 
-def _is_available(checker: Checker, name: str) -> bool:
-    """Whether a qualified name is a function; `jsonpatch.` functions need the type `JSONPatch`."""
+def _find_qualified_name(checker: Checker, function: str, target: Expr) -> str:
+    """The function that a call of a member is, by its qualified name; empty if it is none.
+
+    `jsonpatch.` functions need the type `JSONPatch`.
+    """
+    if not may_be_qualified(function, checker.newest):
+        return ""
+    name = f"{build_qualified_name(target)}.{function}"
     if not is_declared(name, checker.newest):
-        return False
-    return not name.startswith(_PATCH_FUNCTIONS) or checker.messages(_PATCH_TYPE) is not None
+        return ""
+    if name.startswith(_PATCH_FUNCTIONS) and checker.messages(_PATCH_TYPE) is None:
+        return ""
+    return name
 
 
 def _report_no_overload(checker: Checker, node: Call, arguments: list[Type]) -> Type:

@@ -172,6 +172,16 @@ def is_declared(function: str, newest: int = EVERYTHING) -> bool:
     return function in _group_lines(newest)
 
 
+def may_be_qualified(function: str, newest: int = EVERYTHING) -> bool:
+    """Whether the qualified name of a function ends so, which rules out most calls of members."""
+    return function in _list_last_parts(newest)
+
+
+@functools.cache
+def _list_last_parts(newest: int) -> frozenset[str]:
+    return frozenset(name.rpartition(".")[2] for name in _group_lines(newest) if "." in name)
+
+
 @functools.cache
 def get_overloads(function: str, newest: int = EVERYTHING) -> tuple[Overload, ...]:
     """The signatures of a declared function."""

@@ -1,7 +1,6 @@
 """Which signatures of a function fit the arguments it is given."""
 
 import functools
-from operator import is_
 from typing import NamedTuple
 
 from quarterdeck.cel.checker.declarations import Overload, get_overloads
@@ -34,8 +33,8 @@ def resolve(
     matching: list[str] = []
     kind = target.kind if target is not None else None
     for overload in _find_candidates(function, kind, kinds, newest=newest):
-        if not overload.generic and all(map(is_, given, overload.params)):
-            returned = overload.result  # the very types, so there is nothing to learn
+        if not overload.generic and all(map(_is_same, given, overload.params)):
+            returned = overload.result  # the same types, so there is nothing to learn
         elif overload.is_comparison and _is_same(*given):
             inference.skip_variable()
             returned = overload.result
@@ -53,7 +52,9 @@ def resolve(
 
 
 def _is_same(left: Type, right: Type) -> bool:
-    """Whether two types without parameters are assignable to each other, by kind and name."""
+    """Whether two types are one, or have no parameters and the same kind and name."""
+    if left is right:
+        return not left.generic
     if left.generic or left.params or right.params:
         return False
     return left.kind is right.kind and left.name == right.name
