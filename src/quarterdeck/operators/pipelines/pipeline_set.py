@@ -29,7 +29,7 @@ from quarterdeck.operators.pipelines.failures import (
     to_unavailable,
 )
 from quarterdeck.operators.pipelines.fleet_server import Fleet
-from quarterdeck.operators.pipelines.fleets import Fleets
+from quarterdeck.operators.pipelines.fleets import UNUSABLE_RETRY_S, Fleets
 from quarterdeck.operators.pipelines.pipeline import find_set, get_annotation
 from quarterdeck.operators.pipelines.ports import CallFailed, Paused, Remote
 from quarterdeck.operators.pipelines.removal import find_left_out
@@ -247,7 +247,7 @@ class PipelineSets:
                 Reason.NO_CONNECTION,
                 f"cannot delete the pipelines of the set: FleetConnection "
                 f"{set_.status.connection!r} does not exist",
-                after_s=300.0,
+                after_s=UNUSABLE_RETRY_S,
             )
         return fleet
 
